@@ -7,8 +7,7 @@ import { createTemporaryContext } from '../scripts/stack/context.ts';
 import { newMasterKey } from '../scripts/stack/master-key.ts';
 import { findFreePort } from '../scripts/stack/ports.ts';
 import { startStack } from '../scripts/stack/stack.ts';
-import { encodeRequest } from '../src/shared/rfc3161/index.ts';
-import { pem } from '../src/tsa/certificate.ts';
+import { encodeRequest, pemOf } from '../src/shared/rfc3161/index.ts';
 import { createPki } from '../src/tsa/pki.ts';
 import { type LoadResult, load } from './load.ts';
 import { median } from './median.ts';
@@ -35,7 +34,7 @@ function ownKeySettings(dir: string): NodeJS.ProcessEnv {
   mkdirSync(dir);
   const { signer, intermediate, rootPem } = createPki({ nowMs: Date.now() });
   writeFileSync(join(dir, 'tsa.key'), signer.privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 });
-  writeFileSync(join(dir, 'tsa.pem'), [signer, intermediate].map(({ certificate }) => pem('CERTIFICATE', certificate)).join(''));
+  writeFileSync(join(dir, 'tsa.pem'), [signer, intermediate].map(({ certificate }) => pemOf('CERTIFICATE', certificate)).join(''));
   writeFileSync(join(dir, 'root.pem'), rootPem);
   const files = { key_file: 'tsa.key', certificates_file: 'tsa.pem', trust_anchors_file: 'root.pem' };
   const file = join(dir, 'providers.json');

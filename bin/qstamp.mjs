@@ -20,22 +20,8 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
   // Without a cache, a short command spends half of its time on reading its sources.
   module.enableCompileCache?.(path.join(root, 'node_modules', '.cache', 'qstamp'));
   const importSource = (/** @type {string[]} */ ...names) => import(pathToFileURL(path.join(root, 'src', ...names)).href);
-  /** @type {Readonly<Record<string, string>>} */
-  const operatorCommands = {
-    'check-providers': 'checkProviders',
-    'check-settings': 'checkSettings',
-    jobs: 'jobs',
-    mails: 'mails',
-    recount: 'recount',
-    'refresh-lists': 'refreshLists',
-    renew: 'renew',
-    'rotate-master-key': 'rotateMasterKey',
-  };
-  // "qstamp help COMMAND" and "qstamp --help COMMAND" mean "qstamp COMMAND --help". Other options may come first, too.
-  const given = process.argv.slice(2);
-  const at = given.findIndex((arg) => !['help', '--help', '-h', '--json', '--quiet'].includes(arg));
-  const [command = '', ...after] = at < 0 ? [] : given.slice(at);
-  const args = [...given.slice(0, Math.max(at, 0)).map((arg) => (arg === 'help' ? '--help' : arg)), ...after];
+  const args = process.argv.slice(2);
+  const command = args.find((arg) => !arg.startsWith('-'));
   // A reader such as `head` may close the pipe early. Then nobody wants more results, and the command ends as if by SIGPIPE. But what makes stamps
   // first saves those that it has asked for.
   const endOfPipe = 128 + os.constants.signals.SIGPIPE;
@@ -52,22 +38,17 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
   });
   // Messages that nobody can read are no reason to stop.
   process.stderr.on('error', () => undefined);
-  // "renew FILE" is a command of src/cli, and only that one has a help page that explains both.
-  const isOfOperator = Object.hasOwn(operatorCommands, command) && (command !== 'renew' || args.every((arg) => arg === '--quiet'));
-  const { env: environment, stdout, stderr } = process;
-  const name = isOfOperator ? operatorCommands[command] : undefined;
-  if (name) {
-    const { [name]: run } = await importSource('operator', `${command}.ts`);
-    // Read the same settings as `npm start`.
+  const { qstamp } = await importSource('cli', 'main.ts');
+  const { operatorCommands } = await importSource('operator', 'index.ts');
+  const { env: environment, stdin, stdout, stderr } = process;
+  // The commands for operators read the same settings as `npm start`.
+  const settings = () => {
     const envFile = path.join(root, '.env');
     // `process.loadEnvFile` takes a byte order mark for a part of the first name.
-    const settings = existsSync(envFile) ? util.parseEnv(readFileSync(envFile, 'utf8').trim()) : {};
-    for (const [name, value] of Object.entries(settings)) environment[name] ??= value;
-    process.exitCode = await run({ args, environment, stdout, stderr });
-  } else {
-    const { qstamp } = await importSource('cli', 'main.ts');
-    process.exitCode = await qstamp({ args: given, environment, stdin: process.stdin, stdout, stderr });
-  }
+    return existsSync(envFile) ? { ...util.parseEnv(readFileSync(envFile, 'utf8').trim()), ...environment } : environment;
+  };
+  const operator = operatorCommands({ args, environment: settings, stdout, stderr });
+  process.exitCode = await qstamp({ args, environment, stdin, stdout, stderr, operator });
 } else {
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' });
   /** @type {NodeJS.Signals[]} */

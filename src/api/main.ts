@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { type Config, ConfigError } from '../shared/runtime/config.ts';
+import { type Config, ConfigError, loadConfig } from '../shared/runtime/config.ts';
 import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';
 import { buildApp } from './app.ts';
 import { openApiTools } from './tools.ts';
@@ -27,4 +27,4 @@ async function listen(app: FastifyInstance, { HOST: host, PORT: port }: Config):
   }
 }
 
-if (import.meta.main) await runProcess('api', process.env, openApi);
+if (import.meta.main) await runProcess('api', () => loadConfig(process.env), openApi);

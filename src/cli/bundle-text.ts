@@ -1,110 +1,82 @@
 import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
 import { developmentSentence, qualifiedSentence } from '../shared/domain/qualification.ts';
-import { type ReasonCode, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
+import { isUnjudged, type ReasonCode, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import { rfc3339Of, toldCertificate, toldToken } from '../shared/domain/token.ts';
 import { BundleFault } from '../shared/proof/bundle.js';
 import type * as proof from '../shared/proof/judge-bundle.js';
 import { StampRefused, verdictOf } from '../shared/proof/judge-bundle.js';
 import type { TrustStore, Verified } from '../shared/rfc3161/index.ts';
-import { exitCodes } from './failure.ts';
 import type { SubjectJudgement, TokenVerdict } from './judge.ts';
 import { countOf, withMilliseconds } from './terminal.ts';
-import { exitCodeOf, isDevelopment, type ToldVerdict, tellVerdict, toldVerdict } from './verdict-text.ts';
+import { isDevelopment, type Result, resultOf, tellVerdict } from './verdict-text.ts';
 
 export type BundleJudgement = proof.BundleJudgement<TokenVerdict>;
 
-/** The result for a bundle whose files or stamps do not verify. */
-export function tellBrokenBundle(name: string, fault: BundleFault | StampRefused): ToldVerdict {
+export function tellBrokenBundle(name: string, fault: BundleFault | StampRefused): Result {
   const reason = fault instanceof BundleFault ? `${fault.code}: ${fault.message}` : reasonOf(fault.code as ReasonCode);
-  const details = fault instanceof StampRefused ? [`of ${fault.what}`] : [];
-  return toldVerdict({
+  return resultOf({
     json: { subject: name, verdict: 'not_valid', valid: false, reason, issued_at: null, not_checked: [] },
     line: `${name}: NOT VALID, ${reason}`,
-    details,
+    details: [fault instanceof StampRefused && `of ${fault.what}`],
     verdict: 'not_valid',
-    code: exitCodes.notValid,
   });
-}
-
-function ownNotes({ notProved, none }: BundleJudgement['own']): string[] {
-  return [
-    ...(notProved > 0
-      ? [
-          `the own time-stamps of ${countOf(notProved, 'output')}: you trust no certificate that confirms them, or they could not be checked`,
-        ]
-      : []),
-    ...(none > 0 ? [`the own time-stamps of ${countOf(none, 'output')}: there is none in this bundle`] : []),
-  ];
-}
-
-/** Root and closing record are stamped within minutes, so the lists usually say the same about both. */
-function closingText(root: TokenVerdict['qualification'], closing: TokenVerdict['qualification']): string[] {
-  const [ofRoot, ofClosing] = [root, closing].map((one) => one && qualifiedSentence(one));
-  return ofClosing && ofClosing !== ofRoot ? [`the time-stamp of the closing record: ${ofClosing}`] : [];
 }
 
 /** The author of a bundle can write anything there, so it is listed as not checked. */
 const unsignedNote = 'output types, stamp ids and README.txt: no signature covers them';
 
+function ownNotes({ notProved, none }: BundleJudgement['own']): string[] {
+  const note = (count: number, why: string) => (count > 0 ? [`the own time-stamps of ${countOf(count, 'output')}: ${why}`] : []);
+  return [
+    ...note(notProved, 'you trust no certificate that confirms them, or they could not be checked'),
+    ...note(none, 'there is none in this bundle'),
+  ];
+}
+
 /**
  * The result for a bundle: the outputs existed at the time of the root's stamp. The list of unchecked facts is for root and closing record together.
  * The facts in the closing record are only claims: anyone can write a record and have it stamped.
  */
-export function tellBundle(name: string, judgement: BundleJudgement, trust: TrustStore, moreNotes: readonly string[]): ToldVerdict {
+export function tellBundle(name: string, judgement: BundleJudgement, trust: TrustStore, moreNotes: readonly string[]): Result {
   const { record, root, closing, own } = judgement;
-  const { verdict, missing, ...why } = verdictOf(judgement);
-  const reason = why.reason as SubjectJudgement['reason'];
-  const subject = { input: name };
-  const stated: SubjectJudgement = { ...root, verdict, reason, stated: root?.stated };
-  const closingToken = closing?.stated;
-  const told = tellVerdict(name, subject, stated, trust, closingToken && [closingToken]);
-  const { not_checked } = told.json as { readonly not_checked: readonly string[] };
-  const ofClosing = (closing?.qualification?.notChecked ?? []).filter((note) => !not_checked.includes(note));
-  const notes = [...ofClosing, ...ownNotes(own), unsignedNote, ...moreNotes];
+  const { verdict, missing, reason } = verdictOf(judgement);
   const isValid = verdict === 'valid';
-  const outputs = countOf(record.output_count, 'output');
-  const closedAt = closingToken ? rfc3339Of(closingToken.genTimeText) : null;
-  const closingSigner = closingToken ? toldCertificate(closingToken.signer) : null;
-  const isOtherSigner = closingSigner !== null && closingSigner.sha256 !== root?.stated?.signer.fingerprint;
-  return {
-    ...told,
+  const token = closing?.stated;
+  const closedAt = token ? rfc3339Of(token.genTimeText) : null;
+  const signer = token ? toldCertificate(token.signer) : null;
+  const confirmed = `e-mail address ${record.confirmed_at === null ? 'not confirmed' : `confirmed ${record.confirmed_at}`}`;
+  const claims = `workflow ${record.workflow_id}, tier ${record.tier}, started ${record.created_at}, ${confirmed}, completed ${record.completed_at}`;
+  // Root and closing record are stamped within minutes, so the lists usually say the same about both.
+  const [ofRoot, ofClosing] = [root, closing].map((one) => one?.qualification && qualifiedSentence(one.qualification));
+  const ofSeals: SubjectJudgement = { ...root, stated: root?.stated, verdict, reason: reason as SubjectJudgement['reason'] };
+  return tellVerdict(name, { input: name }, ofSeals, trust, {
+    others: token && [token],
+    what: `${countOf(record.output_count, 'output')} in this order`,
+    facts: [
+      isValid && withMilliseconds(`a record stamped at ${closedAt} says: ${claims}`),
+      ofClosing !== ofRoot && ofClosing && `the time-stamp of the closing record: ${ofClosing}`,
+      signer && signer.sha256 !== root?.stated?.signer.fingerprint && `closing record signed by ${signer.subject}`,
+    ],
+    missing: reason === 'no_token' && `this bundle has no time-stamp of ${missing}`,
+    notChecked: [...(closing?.qualification?.notChecked ?? []), ...ownNotes(own), unsignedNote, ...moreNotes],
     json: {
-      ...told.json,
       claimed: isValid ? record : null,
       closing_record_issued_at: isValid ? closedAt : null,
-      closing_record_signer: closingSigner,
+      closing_record_signer: signer,
       ...(closing?.qualification !== undefined && {
         closing_record_qualified: closing.qualification && qualifiedVerdictOf(closing.qualification),
       }),
       own_stamps: { valid: own.valid, not_proved: own.notProved, none: own.none },
-      not_checked: [...not_checked, ...notes],
     },
-    line: isValid ? told.line.replace(': valid, existed at', `: valid, ${outputs} in this order existed at`) : told.line,
-    details: [
-      ...(isValid
-        ? [
-            withMilliseconds(
-              `a record stamped at ${closedAt} says: workflow ${record.workflow_id}, tier ${record.tier}, started ${record.created_at}, ` +
-                `e-mail address ${record.confirmed_at === null ? 'not confirmed' : `confirmed ${record.confirmed_at}`}, completed ${record.completed_at}`,
-            ),
-          ]
-        : []),
-      ...closingText(root?.qualification, closing?.qualification),
-      ...(isOtherSigner ? [`closing record signed by ${closingSigner.subject}`] : []),
-      ...(reason === 'no_token' ? [`this bundle has no time-stamp of ${missing}`] : told.details),
-      ...notes.map((note) => `not checked: ${note}`),
-    ],
-  };
+  });
 }
 
-/** A bundle that is searched for files. */
 export interface SearchedBundle {
   readonly name: string;
   /** Undefined if the bundle does not verify. */
   readonly judgement: BundleJudgement | undefined;
 }
 
-/** The place of a file in a bundle. */
 interface BundlePlace {
   readonly bundle: string;
   readonly judgement: BundleJudgement;
@@ -161,43 +133,32 @@ function fileJson(path: string, sha256: string, verdict: Verdict, reason: string
   };
 }
 
-function tellPlace(path: string, sha256: string, place: BundlePlace): ToldVerdict {
-  const { verdict, reason: ofBundle } = verdictOf(place.judgement);
+function tellPlace(path: string, sha256: string, place: BundlePlace): Result {
+  const { verdict, reason: code } = verdictOf(place.judgement);
   const isValid = verdict === 'valid';
-  const code = exitCodeOf(verdict, ofBundle);
-  const why =
-    code === exitCodes.unjudged ? 'A time-stamp of the bundle could not be checked.' : 'You trust no certificate that confirms the bundle.';
+  const why = isUnjudged(code) ? 'A time-stamp of the bundle could not be checked.' : 'You trust no certificate that confirms the bundle.';
   const reason = isValid ? null : `bundle_not_proved: ${why}`;
   const json = fileJson(path, sha256, verdict, reason, place);
-  const headline = isValid ? `valid, existed at ${withMilliseconds(json.issued_at ?? '')}; ` : `NOT PROVED, ${reason} It would be `;
   const token = tokenOf(place);
   const isTrial = isValid && token !== undefined && isDevelopment(token);
-  return toldVerdict({
-    verdict,
-    code,
-    json,
-    line: `${path}: ${headline}${placeText(place)}`,
-    details: [
-      ...(isTrial ? [developmentSentence] : []),
-      ...(isValid && json.not_checked.length > 0 ? [`not checked: ${withMilliseconds(json.not_checked.join('; '))}`] : []),
-    ],
-    isTrial,
-  });
+  const headline = isValid ? `valid, existed at ${withMilliseconds(json.issued_at ?? '')}; ` : `NOT PROVED, ${reason} It would be `;
+  const notChecked = isValid && json.not_checked.length > 0 && `not checked: ${withMilliseconds(json.not_checked.join('; '))}`;
+  const details = [isTrial && developmentSentence, notChecked];
+  return resultOf({ json, line: `${path}: ${headline}${placeText(place)}`, details, verdict, reason: code, isTrial });
 }
 
-/** The result for a file that is in none of the bundles. */
-export function tellNotFound(path: string, sha256: string, bundles: readonly SearchedBundle[]): ToldVerdict {
+export function tellNotFound(path: string, sha256: string, bundles: readonly SearchedBundle[]): Result {
   const broken = bundles.find(({ judgement }) => judgement === undefined);
   const reason = broken
     ? `bundle_not_valid: ${broken.name} is not valid, so it says nothing about this file.`
     : 'not_in_bundle: The file is neither an output nor the briefing of a workflow here, or it has changed.';
-  const [verdict, code] = ['not_valid', exitCodes.notValid] as const;
-  return toldVerdict({ json: fileJson(path, sha256, verdict, reason), line: `${path}: NOT VALID, ${reason}`, details: [], verdict, code });
+  const verdict = 'not_valid';
+  return resultOf({ json: fileJson(path, sha256, verdict, reason), line: `${path}: NOT VALID, ${reason}`, verdict });
 }
 
 /** The results for a file: one for each bundle that proves it. If no bundle proves it, one for each bundle that contains its hash. */
-export function tellFound(path: string, sha256: string, bundles: readonly SearchedBundle[]): readonly ToldVerdict[] {
-  const told = bundles.flatMap((bundle) => placesOf(sha256, bundle)).map((place) => tellPlace(path, sha256, place));
-  const valid = told.filter(({ verdict }) => verdict === 'valid');
-  return valid.length > 0 ? valid : told;
+export function tellFound(path: string, sha256: string, bundles: readonly SearchedBundle[]): readonly Result[] {
+  const results = bundles.flatMap((bundle) => placesOf(sha256, bundle)).map((place) => tellPlace(path, sha256, place));
+  const valid = results.filter(({ verdict }) => verdict === 'valid');
+  return valid.length > 0 ? valid : results;
 }

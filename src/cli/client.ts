@@ -59,10 +59,8 @@ export function createClient({ QSTAMP_URL, QSTAMP_SERVICE_TOKEN }: Readonly<Reco
 
   return {
     baseUrl: qstamp.url,
-    /** Makes a URL from an answer absolute. */
     addressOf: (path: string) => qstamp.addressOf(path),
     stampHash: (hash: string, options: StampOptions) => parsed(stampToken, qstamp.stampHash(hash, options)),
-    /** Sends the content and stamps it in tier sealed. */
     sealContent: (content: Uint8Array, options: StampOptions) =>
       parsed(stampToken, qstamp.stampBytes(content, { ...options, sendContent: true })),
     /**
@@ -76,9 +74,7 @@ export function createClient({ QSTAMP_URL, QSTAMP_SERVICE_TOKEN }: Readonly<Reco
         throw failureOf(error);
       }
     },
-    /** Fetches a stamp's evidence record in DER. */
     fetchRecord: (tokenId: string) => orFailure(qstamp.fetchEvidenceRecord(tokenId)),
-    /** Asks the service to cover the content's hash in a new algorithm. */
     renewEvidence: (tokenId: string, content: Blob) => parsed(evidenceRenewal, qstamp.renewEvidence(tokenId, content)),
     verifyById: (tokenId: string) => parsed(verificationResult, qstamp.verify(tokenId)),
     /** `hash`: the file's hash in the algorithm of the token's imprint, in hex. */
@@ -95,7 +91,6 @@ export function createClient({ QSTAMP_URL, QSTAMP_SERVICE_TOKEN }: Readonly<Reco
     readWorkflow: (workflow: WorkflowAccess) => parsed(workflowStateResponse, qstamp.openWorkflow(workflow).state()),
     resendLink: (workflow: WorkflowAccess) => parsed(workflowResendResponse, qstamp.openWorkflow(workflow).resendLink()),
     redactWorkflow: (workflow: WorkflowAccess) => parsed(workflowRedactResponse, qstamp.openWorkflow(workflow).redact()),
-    /** Streams the public evidence bundle of a completed workflow. */
     async *fetchBundle(workflowId: string): AsyncGenerator<Uint8Array> {
       try {
         yield* qstamp.fetchBundle(workflowId);

@@ -14,14 +14,14 @@ export interface Context {
   /** Asks the user. Returns undefined if nobody can answer, for example in a script. */
   ask(question: string): Promise<string | undefined>;
   readonly stdin: AsyncIterable<Uint8Array>;
-  /** The folder of the user's saved trust anchors. */
   readonly anchorsFolder: string;
+  /** Renews the evidence of the whole service, for operators. */
+  renewDue(): Promise<void>;
 }
 
 /** Collects the values of an option that may be repeated. An option of commander with `<FILE...>` would take the operands after it, too. */
 export const collect = (value: string, previous: readonly string[] = []): readonly string[] => [...previous, value];
 
-/** The option `--metadata`, which collects pairs. */
 export const metadataOption = (description: string) =>
   new Option('--metadata <NAME=VALUE>', `${description}; may be repeated`).argParser(
     (pair, previous: Readonly<Record<string, string>> = {}) => {

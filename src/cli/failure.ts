@@ -3,13 +3,10 @@ import { TrustMaterialError } from '../shared/rfc3161/index.ts';
 /** The exit codes. For several files the smallest code that is not 0 counts, so that a smaller problem never hides "not valid". */
 export const exitCodes = {
   ok: 0,
-  /** Something that was verified is not valid, or not proved. */
   notValid: 1,
-  /** The command line cannot be understood. */
   usage: 2,
   /** Something could not be checked, because the verifier does not know an algorithm. */
   unjudged: 2,
-  /** The service refused the request. */
   refused: 3,
   /** The service cannot be reached, or cannot serve the request now. */
   unavailable: 4,
@@ -35,7 +32,6 @@ export class CommandFailure extends Error {
 /** A wrong command line. The terminal adds which help explains it. */
 export class Misuse extends CommandFailure {}
 
-/** The failure for a wrong command line, with one sentence. */
 export const misuse = (sentence: string): CommandFailure => new Misuse(exitCodes.usage, sentence);
 
 const fileFaults: Readonly<Record<string, string>> = {

@@ -16,10 +16,8 @@ import { CommandFailure, exitCodes, misuse } from './failure.ts';
 import { type DigestOptions, digestInput, parseJson, readText } from './local-files.ts';
 import type { VerifySubject } from './operands.ts';
 
-/** The verdict about a token on this machine. */
 export interface TokenVerdict {
   readonly verdict: Verdict;
-  /** Undefined if the token is valid. */
   readonly reason: ReasonCode | undefined;
   /**
    * The contents of the token, if its signature and chain are correct. If the verdict is `not_proved`, the chain ends with the last known
@@ -39,7 +37,6 @@ export interface TokenVerdict {
 /** What the user trusts, and when. */
 export interface Trusted {
   readonly trust: TrustStore;
-  /** Undefined: no trusted list was given. */
   readonly lists: ListIndex | undefined;
   /** Milliseconds since the epoch. */
   readonly nowMs: number;
@@ -67,7 +64,6 @@ export async function judgeToken(token: Uint8Array, { trust, lists, nowMs }: Tru
   return { verdict, reason, stated, claims: verdict === 'not_proved' ? claims : undefined, ...qualification };
 }
 
-/** The verdict that a token is for another content. */
 const mismatchOf = ({ verdict, stated }: Pick<TokenVerdict, 'verdict' | 'stated'>) =>
   ({ verdict: 'not_valid', reason: 'imprint_mismatch', stated, isTokenProved: verdict === 'valid' }) as const;
 
@@ -89,7 +85,6 @@ function imprintSaidBy({ stated, claims }: Pick<TokenVerdict, 'stated' | 'claims
   return said && imprintOf(said);
 }
 
-/** The answer of the service, or the failure to get one. */
 export type OnlineAnswer = VerificationResult | CommandFailure;
 
 /** The judgement on this machine about a name on the command line, and the answer of the service if it was asked. */
@@ -100,7 +95,6 @@ export interface SubjectJudgement extends Omit<TokenVerdict, 'reason'> {
 }
 
 export interface JudgeContext extends Trusted {
-  /** Undefined: the service is not asked. */
   readonly client: Client | undefined;
   readonly stdin: AsyncIterable<Uint8Array>;
   readonly onBytes: NonNullable<DigestOptions['onBytes']>;
@@ -152,7 +146,6 @@ async function askService(
   }
 }
 
-/** The judgement of a file and its Merkle proof. */
 export interface OutputJudgement {
   readonly judgement: SubjectJudgement;
   /** SHA-256 of the file, lower-case hex. */

@@ -55,22 +55,19 @@ export async function readGivenLists(
       terminal.problem(file, new CommandFailure(exitCodes.notValid, list.message, { code: list.code }), 'list refused');
   return {
     lists: files.length === 0 ? undefined : createListIndex(own.newest),
-    withBundle: async (others) => {
+    withBundle: async (brought) => {
       // A given file may have the name of a list in the bundle.
-      const all = await chooseFrom(
-        new Map([...documents, ...[...others].map(([name, list]) => [`bundle:${name}`, list] as const)]),
-        signers,
+      const inBundle = new Map([...brought].map(([name, list]) => [`bundle:${name}`, list]));
+      const { read, newest } = await chooseFrom(new Map([...documents, ...inBundle]), signers);
+      const isRefused = (list: TrustedList | ListRefusal | undefined) => list instanceof ListRefusal;
+      const refusals = [...read].flatMap(([file, list]) =>
+        isRefused(list) && !isRefused(own.read.get(file)) ? [`${file.replace(/^bundle:/, '')}: ${(list as ListRefusal).message}`] : [],
       );
-      const refusals: string[] = [];
-      const brought = new Map<string, TrustedList>();
-      for (const [file, list] of all.read) {
-        const [, name] = /^bundle:(.*)$/.exec(file) ?? [];
-        if (!(list instanceof ListRefusal)) {
-          if (name !== undefined && list.kind === 'country_list') brought.set(name, list);
-        } else if (!(own.read.get(file) instanceof ListRefusal)) refusals.push(`${name ?? file}: ${list.message}`);
-      }
-      const older = newestLists(brought).newest.filter((list) => !all.newest.some(({ sha256 }) => sha256 === list.sha256));
-      return { lists: createListIndex(all.newest, older), refusals };
+      const countries = [...read].flatMap(([file, list]) =>
+        inBundle.has(file) && 'kind' in list && list.kind === 'country_list' ? [[file, list] as const] : [],
+      );
+      const older = newestLists(new Map(countries)).newest.filter((list) => !newest.some(({ sha256 }) => sha256 === list.sha256));
+      return { lists: createListIndex(newest, older), refusals };
     },
   };
 }

@@ -6,11 +6,9 @@ import type { Imprint, ImprintAlgorithm } from '../shared/domain/stamp.ts';
 import { about, CommandFailure, exitCodes } from './failure.ts';
 import { readableSize } from './terminal.ts';
 
-/** The name of standard input on the command line. */
 export const standardInput = '-';
 
 export interface DigestOptions {
-  /** The hash algorithms; default: only `sha256`. */
   readonly algorithms?: readonly [ImprintAlgorithm, ...ImprintAlgorithm[]];
   /** Whether the content is also kept in memory, for an upload. */
   readonly keepsContent?: boolean;
@@ -19,7 +17,6 @@ export interface DigestOptions {
 }
 
 export interface DigestedInput {
-  /** The imprint in the first algorithm. */
   readonly imprint: Imprint;
   /** One imprint for each algorithm, in the order of `algorithms`. */
   readonly imprints: readonly Imprint[];
@@ -90,7 +87,6 @@ async function digestChunks(chunks: AsyncIterable<Uint8Array>, options: DigestOp
 }
 
 interface SaveFileOptions {
-  /** Whether an existing file is replaced; otherwise it is an error. */
   readonly overwrite: boolean;
   /** True if only the owner may read the file. */
   readonly isSecret?: boolean;
@@ -139,11 +135,9 @@ export async function saveFile(
   }
 }
 
-/** The temporary files that are removed if the process ends now. */
 const unfinished = new Set<string>();
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** Removes a file if the process ends while the file is unfinished. */
 function removeOnExit(path: string): void {
   unfinished.add(path);
   if (process.listeners('exit').includes(removeUnfinished)) return;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
-import { Argument, Command } from '@commander-js/extra-typings';
+import { Command } from '@commander-js/extra-typings';
 import { CommanderError } from 'commander';
 import { version } from '../shared/contract/version.ts';
 import { createClient } from './client.ts';
@@ -18,7 +18,6 @@ import { addWorkflowCommands } from './commands/workflow.ts';
 import { type ExitCode, misuse } from './failure.ts';
 import { createTerminal, type Output } from './terminal.ts';
 
-/** What the process gives to the command. */
 export interface Surroundings {
   /** The command line, without Node and the name of the script. */
   readonly args: readonly string[];
@@ -26,10 +25,12 @@ export interface Surroundings {
   readonly stdin: NodeJS.ReadableStream & AsyncIterable<Uint8Array> & { readonly isTTY?: boolean };
   readonly stdout: Output;
   readonly stderr: Output;
+  /** Adds the commands for operators, which are those of another room. Returns what `qstamp renew` without a file does. */
+  readonly operator: (program: Program, end: (code: 0 | 1 | 2) => void) => () => Promise<void>;
 }
 
 /** Runs `qstamp`. Resolves with the exit code. */
-export async function qstamp({ args, environment, stdin, stdout, stderr }: Surroundings): Promise<ExitCode> {
+export async function qstamp({ args, environment, stdin, stdout, stderr, operator }: Surroundings): Promise<ExitCode> {
   const terminal = createTerminal({
     json: args.includes('--json'),
     quiet: args.includes('--quiet'),
@@ -54,7 +55,8 @@ export async function qstamp({ args, environment, stdin, stdout, stderr }: Surro
   }
 
   const anchorsFolder = join(environment.XDG_CONFIG_HOME || join(homedir(), '.config'), 'qstamp', 'anchors');
-  const program: Program = createProgram({ terminal, connect, ask, stdin, anchorsFolder });
+  const program: Program = createProgram({ terminal, connect, ask, stdin, anchorsFolder, renewDue: () => renewDue() });
+  const renewDue = operator(program, (code) => terminal.count('done', code));
   try {
     await program.parseAsync(plainArgs(args), { from: 'user' });
     terminal.summary();
@@ -71,7 +73,6 @@ function plainArgs([first = '--help', ...others]: readonly string[]): string[] {
   return ['help', '--help', '-h'].includes(first) ? [...others, '--help'] : [first, ...others];
 }
 
-/** The command or group that a command line names. */
 function helpedBy(program: Program, [word, ...others]: readonly string[]): string {
   if (word?.startsWith('-')) return helpedBy(program, others);
   const named = program.commands.find((command) => command.name() === word);
@@ -128,28 +129,5 @@ function createProgram(context: Context): Program {
     .command('version')
     .description('print the version of this command, like --version')
     .action(() => terminal.text(`${versionText}\n`));
-  addOperatorCommands(program);
   return program;
-}
-
-/** `bin/qstamp.mjs` runs these commands. They are listed here so that operators find them. */
-function addOperatorCommands(program: Program): void {
-  const add = (name: string, description: string) =>
-    program
-      .command(name)
-      .description(description)
-      .helpGroup('For operators of the service:')
-      .action(() => {
-        throw misuse(`"${name}" must be the first word`);
-      });
-  const oneOf = (...actions: string[]) => new Argument('<action>').choices(actions);
-  add('check-providers', 'ask each configured provider once, and show how it answers');
-  add('check-settings', 'show in one line why the service cannot start').argument('[PORT]');
-  add('jobs', 'jobs that the service has given up')
-    .addArgument(oneOf('failed', 'retry', 'drop'))
-    .argument('[ID...]');
-  add('mails', 'the recipients who have stopped the mails').addArgument(oneOf('blocked', 'allow')).argument('[ADDRESS]');
-  add('recount', 'count the stamps of some hours again').argument('<FROM>').argument('<TO>');
-  add('refresh-lists', 'fetch and check the trusted lists now');
-  add('rotate-master-key', 'encrypt the keys in the database with another master key');
 }

@@ -23,7 +23,6 @@ export const folderRule =
   'A folder means all files in it and its subfolders, sorted by path, except hidden files and folders, symbolic links, ' +
   'files that hold a workflow token, and stamps: *.qstamp.json, and FILE.tsr, FILE.tst, FILE.ers and FILE.asics beside FILE.';
 
-/** Whether a folder is judged as a whole, and not file by file. */
 type IsWhole = (folder: string) => boolean;
 
 interface OperandFiles {
@@ -76,7 +75,6 @@ async function* everyFileIn(folder: string, isWhole: IsWhole): AsyncGenerator<st
 export interface VerifySubject {
   /** The file to compare with the token; `-` is standard input. Undefined: only the token is verified. */
   readonly input?: string | undefined;
-  /** Undefined if only an id is known. */
   readonly token?: Buffer | undefined;
   readonly stampId?: string | undefined;
   /** The stamp record beside the file. It alone proves nothing. */
@@ -136,7 +134,6 @@ async function findBeside(path: string): Promise<VerifySubject> {
   );
 }
 
-/** Returns the path of the stamp beside a file; undefined if there is none. */
 export async function stampBeside(path: string): Promise<string | undefined> {
   for (const beside of [stampRecordPathOf(path), ...tokenSuffixes.map((end) => `${path}${end}`)]) if (await exists(beside)) return beside;
   return undefined;
@@ -169,7 +166,6 @@ function tokenOf(text: string): Buffer | undefined {
   return !mayBeName || token[0] === sequenceTag || looksLikeMockToken(token) ? token : undefined;
 }
 
-/** Reads a token file, which contains DER or base64 of DER. */
 async function readTokenFile(path: string): Promise<Buffer> {
   await using file = await open(path, 'r');
   if ((await file.stat()).size > mostTokenBytes) throw new CommandFailure(exitCodes.file, `${path} is too large for a token`);

@@ -9,7 +9,6 @@ import { parseJson, readText } from './local-files.ts';
 import { withMilliseconds } from './terminal.ts';
 
 const common = {
-  /** The version of this format. */
   qstamp: z.literal(1),
   /** The name of the stamped file without its folder, so that both files can be moved together. */
   file: z.string(),
@@ -77,7 +76,6 @@ const mostBytes = 64 * 1024;
 
 export const workflowFileName = 'qstamp-workflow.json';
 
-/** The option of every command on a workflow. */
 export const workflowOption = new Option('--workflow <FILE>', `the file with the workflow token (default ${workflowFileName})`);
 
 /** Whether a file holds a workflow token, whatever its name. */

@@ -2,7 +2,6 @@ import { styleText } from 'node:util';
 import type { Verdict } from '../shared/domain/reasons.ts';
 import { asFailure, CommandFailure, type ExitCode, exitCodes, Misuse } from './failure.ts';
 
-/** The word for a file after the failure at which a command stopped. */
 export const notTried = 'not tried';
 
 export type Output = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
@@ -12,10 +11,14 @@ interface TerminalOptions {
   readonly quiet: boolean;
   readonly stdout: Output;
   readonly stderr: Output;
-  /** Names the command that explains the command line, for example `qstamp stamp --help`. */
   readonly help: () => string;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
+
+/** A line that is left out if there is nothing to say. */
+export type Line = string | false | null | undefined;
+
+export const isText = (line: Line): line is string => typeof line === 'string' && line !== '';
 
 export type Terminal = ReturnType<typeof createTerminal>;
 
@@ -27,7 +30,6 @@ const signs = { valid: ['green', '✓'], not_valid: ['red', '✗'], not_proved: 
 /** Prints results, problems and progress, and counts what became of the files. */
 export function createTerminal({ json, quiet, stdout, stderr, help, environment }: TerminalOptions) {
   const isDumb = environment.TERM === 'dumb';
-  /** Whether `track` shows anything. */
   const showsProgress = stderr.isTTY === true && !isDumb && !json && !quiet;
   const outcomes: { readonly code: ExitCode; readonly word: string }[] = [];
   let shownAt = Number.NEGATIVE_INFINITY;
@@ -48,21 +50,29 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
     const [smallest = exitCodes.ok] = outcomes.flatMap(({ code }) => (code === exitCodes.ok ? [] : code)).sort();
     return smallest;
   };
+  /**
+   * Prints one result: with `--json` it prints `value` as one line of JSON, otherwise `line` with `details` below it. Text from others in these
+   * lines can neither start a new line nor control the terminal. With `--quiet` it prints only what is not valid.
+   *
+   * @param verdict decides the sign before the line. A result that only informs has no sign
+   */
+  function result(value: object, line: string, details: readonly Line[] = [], verdict?: Verdict): void {
+    if (quiet && (verdict === undefined || verdict === 'valid')) return;
+    erase();
+    stdout.write(
+      json ? `${JSON.stringify(value)}\n` : `${signOf(verdict, stdout)}${[line, ...details].filter(isText).map(onOneLine).join('\n  ')}\n`,
+    );
+  }
   return {
     json,
     showsProgress,
     count,
     exitCode,
-    /**
-     * Prints one result: with `--json` it prints `value` as one line of JSON, otherwise `line` with `details` below it. Text from others in these
-     * lines can neither start a new line nor control the terminal. With `--quiet` it prints only what is not valid.
-     *
-     * @param verdict decides the sign before the line; work that is done counts as valid. A result that only informs has no sign
-     */
-    result(value: object, line: string, details: readonly string[] = [], verdict?: Verdict): void {
-      if (quiet && (verdict === undefined || verdict === 'valid')) return;
-      erase();
-      stdout.write(json ? `${JSON.stringify(value)}\n` : `${signOf(verdict, stdout)}${[line, ...details].map(onOneLine).join('\n  ')}\n`);
+    result,
+    /** Prints the result of work that is done for one file, and counts it in a word such as `stamped`. */
+    done(word: string, value: object, line: string, details: readonly Line[] = []): void {
+      result(value, line, details, 'valid');
+      count(word);
     },
     /** Prints text for people or programs as it is, for example a help or a script. */
     text: (text: string) => void stdout.write(text),

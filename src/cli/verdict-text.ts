@@ -4,30 +4,22 @@ import {
   developmentSentence,
   isQualified,
   laterStatusSentence,
-  type Qualification,
   qualifiedSentence,
 } from '../shared/domain/qualification.ts';
 import { adviceOf, isUnjudged, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import { hashNameOf, sha256Imprint } from '../shared/domain/stamp.ts';
 import { imprintOf, rfc3339Of, type ToldToken, toldToken } from '../shared/domain/token.ts';
-import {
-  type Certificate,
-  isEvidenceRecord,
-  isSameName,
-  type TrustStore,
-  type Verified,
-  type VerifiedEvidenceRecord,
-} from '../shared/rfc3161/index.ts';
+import { isEvidenceRecord, isSameName, type TrustStore, type Verified, type VerifiedEvidenceRecord } from '../shared/rfc3161/index.ts';
 import { readableFingerprint, readableName } from './anchors.ts';
 import { CommandFailure, type ExitCode, exitCodes } from './failure.ts';
 import type { OnlineAnswer, OutputJudgement, SubjectJudgement } from './judge.ts';
 import { standardInput } from './local-files.ts';
 import type { VerifySubject } from './operands.ts';
 import { describeStampRecord } from './records.ts';
-import { countOf, withMilliseconds } from './terminal.ts';
+import { countOf, isText, type Line, withMilliseconds } from './terminal.ts';
 
-/** A verdict for output: one line of JSON for programs, `line` and `details` for people. */
-export interface ToldVerdict {
+/** The result of a check for output: one line of JSON for programs, `line` and `details` for people. */
+export interface Result {
   readonly json: object;
   readonly line: string;
   readonly details: readonly string[];
@@ -38,41 +30,57 @@ export interface ToldVerdict {
    */
   readonly sign: Verdict;
   readonly code: ExitCode;
-  /** The verdict for the summary. */
   readonly word: string;
 }
 
-/** The exit code for a verdict. `reason`: its code. */
+const verdictWords: Readonly<Record<Verdict, string>> = { valid: 'valid', not_valid: 'not valid', not_proved: 'not proved' };
+
+/** Makes the result of a check. `reason`: its code. `isTrial`: the time-stamp is valid, but for trials. */
+export function resultOf(given: {
+  readonly json: object;
+  readonly line: string;
+  readonly details?: readonly Line[];
+  readonly verdict: Verdict;
+  readonly reason?: string | undefined;
+  readonly isTrial?: boolean;
+}): Result {
+  const { json, line, details = [], verdict, reason, isTrial = false } = given;
+  const sign = isTrial ? 'not_proved' : verdict;
+  return { json, line, details: details.filter(isText), verdict, sign, code: exitCodeOf(verdict, reason), word: verdictWords[verdict] };
+}
+
 export function exitCodeOf(verdict: Verdict, reason: string | undefined): ExitCode {
   if (verdict === 'valid') return exitCodes.ok;
   return isUnjudged(reason) ? exitCodes.unjudged : exitCodes.notValid;
 }
 
-/** The verdicts in words, for a summary. */
-const verdictWords: Readonly<Record<Verdict, string>> = { valid: 'valid', not_valid: 'not valid', not_proved: 'not proved' };
+/** What a verdict about several tokens says beside the verdict about the first. */
+export interface More {
+  readonly others?: readonly Verified[] | undefined;
+  /** The subject of the headline: what existed. */
+  readonly what?: string;
+  readonly facts?: readonly Line[];
+  /** The line about what is missing, instead of those about the token. */
+  readonly missing?: string | false;
+  readonly notChecked?: readonly string[];
+  readonly json?: object;
+}
 
-/**
- * Writes a verdict for output.
- *
- * @param name the name on the command line
- * @param others further tokens that the verdict depends on
- */
+/** Writes a verdict for output. `name`: the name on the command line. */
 export function tellVerdict(
   name: string,
   subject: VerifySubject,
   judgement: SubjectJudgement,
   trust: TrustStore,
-  others: readonly Verified[] = [],
-): ToldVerdict {
+  { others = [], what, facts = [], missing, notChecked: more = [], json: members }: More = {},
+): Result {
   const { verdict, stated, online } = judgement;
+  const isValid = verdict === 'valid';
   const qualification = verdict === 'not_valid' ? null : judgement.qualification;
-  const lastDer = stated?.chain.at(-1)?.der;
-  const last = lastDer && trust.certificateOf(lastDer);
   const told = stated && toldToken(stated);
   const together = toldTogether([...(told ? [told] : []), ...others.map(toldToken)]);
   const reason = reasonText(judgement.reason);
   const imprint = stated && imprintOf(stated);
-  const isValid = verdict === 'valid';
   const time = stated === undefined ? null : rfc3339Of(stated.genTimeText);
   const end = told?.trust_anchor ?? null;
   const notChecked = [
@@ -81,7 +89,7 @@ export function tellVerdict(
     ...together.not_checked,
     ...(qualification?.notChecked ?? []),
   ];
-  const shownNotChecked = isValid ? notChecked : (qualification?.notChecked ?? []);
+  const moreNotChecked = more.filter((note) => !notChecked.includes(note));
   const json = {
     subject: name,
     verdict,
@@ -103,47 +111,36 @@ export function tellVerdict(
     ...(judgement.qualification !== undefined && { qualified: qualification ? qualifiedVerdictOf(qualification) : null }),
     trust_anchor: isValid ? end : null,
     chain_ends_at: isValid ? null : end,
-    not_checked: notChecked,
+    not_checked: [...notChecked, ...moreNotChecked],
     ...(online && { online: online instanceof CommandFailure ? { error: { message: online.message, ...online.details } } : online }),
+    ...members,
   };
-  const shortName = name.length > 80 ? `${name.slice(0, 77)}...` : name;
-  const isFileBeside = subject.input !== undefined && subject.input !== name && subject.input !== standardInput;
-  const judged = isFileBeside ? `${subject.input} (by ${name})` : shortName;
-  const said = online ? describeOnline(online) : '';
-  const isListed = qualification ? isQualified(qualification) : false;
-  const isTrial = isValid && !isListed && [...(stated ? [stated] : []), ...others].some(isDevelopment);
-  const details = [
-    ...(isTrial ? [developmentSentence] : []),
-    ...detailsOf(subject, judgement, last),
-    ...qualifiedText(qualification),
-    ...(shownNotChecked.length > 0 ? [`not checked: ${withMilliseconds(shownNotChecked.join('; '))}`] : []),
-    ...(online ? [`the service says: ${isValid ? said : `${said.replace(/\.$/, '')} (this proves nothing)`}`] : []),
+  const isTrial = isValid && !(qualification && isQualified(qualification)) && [...(stated ? [stated] : []), ...others].some(isDevelopment);
+  const shownNotChecked = isValid ? notChecked : (qualification?.notChecked ?? []);
+  const answer = online && describeOnline(online);
+  const ofToken = [
+    isTrial && developmentSentence,
+    ...detailsOf(subject, judgement, trust),
+    qualification && qualifiedSentence(qualification),
+    qualification && laterStatusSentence(qualification.listed),
+    qualification?.isClaimedByToken && 'the token itself says that it is qualified; this is the claim of its provider',
+    shownNotChecked.length > 0 && `not checked: ${withMilliseconds(shownNotChecked.join('; '))}`,
+    answer && `the service says: ${isValid ? answer : `${answer.replace(/\.$/, '')} (this proves nothing)`}`,
   ];
-  const line = `${judged}: ${headline(subject, judgement, reason)}`;
-  const result = toldVerdict({ json, line, details, verdict, isTrial, code: exitCodeOf(verdict, judgement.reason) });
+  const isFileBeside = subject.input !== undefined && subject.input !== name && subject.input !== standardInput;
+  const shortName = name.length > 80 ? `${name.slice(0, 77)}...` : name;
+  const result = resultOf({
+    json,
+    line: `${isFileBeside ? `${subject.input} (by ${name})` : shortName}: ${headline(subject, judgement, reason, what)}`,
+    details: [...facts, ...(missing ? [missing] : ofToken), ...moreNotChecked.map((note) => `not checked: ${note}`)],
+    verdict,
+    reason: judgement.reason,
+    isTrial,
+  });
   // The answer of the service, or that there is none, counts only for what is valid here.
   if (!isValid || online === undefined || (!(online instanceof CommandFailure) && online.valid)) return result;
   const code = online instanceof CommandFailure ? online.exitCode : exitCodes.notValid;
   return { ...result, sign: 'not_proved', code, word: 'not confirmed by the service' };
-}
-
-/** Completes a verdict for output. `isTrial`: its time-stamp is valid, but for trials. */
-export function toldVerdict({
-  isTrial = false,
-  ...told
-}: Omit<ToldVerdict, 'sign' | 'word'> & { readonly isTrial?: boolean }): ToldVerdict {
-  return { ...told, sign: isTrial ? 'not_proved' : told.verdict, word: verdictWords[told.verdict] };
-}
-
-/** What trusted lists say, and what the token claims itself. */
-function qualifiedText(qualification: Qualification | null | undefined): string[] {
-  if (!qualification) return [];
-  const { listed, isClaimedByToken } = qualification;
-  return [
-    qualifiedSentence(qualification),
-    ...[laterStatusSentence(listed) ?? []].flat(),
-    ...(isClaimedByToken ? ['the token itself says that it is qualified; this is the claim of its provider'] : []),
-  ];
 }
 
 /** Merges the facts of several tokens: each certificate once with its worst status, each phrase once, and the earliest end. */
@@ -170,56 +167,53 @@ const reasonText = (reason: SubjectJudgement['reason']): string | null => {
 
 const endOf = ({ holdsUntil }: VerifiedEvidenceRecord): string => holdsUntil.toISOString().replace('.000Z', 'Z');
 
-function headline(subject: VerifySubject, { verdict, stated }: SubjectJudgement, reason: string | null): string {
+function headline({ input }: VerifySubject, { verdict, stated }: SubjectJudgement, reason: string | null, what?: string): string {
   if (verdict === 'not_valid') return `NOT VALID, ${reason}`;
   if (verdict === 'not_proved' || stated === undefined) return `NOT PROVED, ${reason}`;
-  const what = subject.input === undefined ? `content with the ${imprintText(stated)} ` : '';
-  return `valid, ${what}existed at ${timeOf(stated)}`;
+  const existing = what ?? (input === undefined ? contentOf(stated) : undefined);
+  return `valid, ${existing === undefined ? '' : `${existing} `}existed at ${timeOf(stated)}`;
 }
 
-/** Whether the development TSA made a token. */
 export const isDevelopment = ({ policy }: Verified): boolean => policy === developmentPolicy;
 
-/** The time of a token for people. */
-export const timeOf = ({ genTimeText }: Verified): string => withMilliseconds(rfc3339Of(genTimeText));
+const timeOf = ({ genTimeText }: Verified): string => withMilliseconds(rfc3339Of(genTimeText));
 
-function imprintText(stated: Verified): string {
+function contentOf(stated: Verified): string {
   const { algorithm, digest } = imprintOf(stated);
-  return `${hashNameOf(algorithm)} ${digest}`;
+  return `content with the ${hashNameOf(algorithm)} ${digest}`;
 }
 
-function detailsOf(
-  subject: VerifySubject,
-  { verdict, reason, stated, isTokenProved, isTrustedByList, online }: SubjectJudgement,
-  last: Certificate | undefined,
-): string[] {
-  const { record, input, token } = subject;
+/** The lines about the token: who signed it, and who must be trusted; or what to do about a fault. */
+function detailsOf({ record, input, token }: VerifySubject, judgement: SubjectJudgement, trust: TrustStore): readonly Line[] {
+  const { verdict, reason, stated, isTokenProved, isTrustedByList, online } = judgement;
   if (reason === 'imprint_mismatch' || reason === 'evidence_imprint_missing') {
-    const time = stated && timeOf(stated);
-    const byToken = isTokenProved ? `stamped at ${time}` : `stamped at ${time}, as its token says`;
-    const when = stated ? byToken : record ? `${describeStampRecord(record)}, as its record says` : 'stamped';
-    const changed = `the file has changed since it was ${when}, or is a different file`;
+    const byToken = stated && `stamped at ${timeOf(stated)}${isTokenProved ? '' : ', as its token says'}`;
+    const when = byToken ?? (record ? `${describeStampRecord(record)}, as its record says` : 'stamped');
     const mayBeOfBatch = token !== undefined && !isEvidenceRecord(token);
-    return [mayBeOfBatch ? `${changed}, or this is the token of a batch: use the .ers file` : changed];
+    const orBatch = mayBeOfBatch ? ', or this is the token of a batch: use the .ers file' : '';
+    return [`the file has changed since it was ${when}, or is a different file${orBatch}`];
   }
   if (reason === 'mock_not_rfc3161') return ['only its own service can verify a stamp of the mock provider; --online asks it'];
-  if (reason === 'no_token') return online ? [] : ['--online asks the service for it'];
+  if (reason === 'no_token') return [!online && '--online asks the service for it'];
   const advice = reason && adviceOf(reason);
   if (advice !== undefined) return [advice];
+  const last = stated && trust.certificateOf(stated.chain.at(-1)!.der);
   if (stated === undefined || last === undefined) return [];
   const { accuracy_seconds: accuracy } = toldToken(stated);
   const signed = `signed by ${stated.signer.subject}, policy ${stated.policy}${accuracy === null ? '' : `, accurate to ${accuracy} s`}`;
   const fingerprint = `SHA-256 ${readableFingerprint(last.fingerprint)}`;
-  const renewals =
-    stated.record &&
-    `an evidence record with ${countOf(stated.record.tokens.length - 1, 'renewal')}, to be renewed before ${withMilliseconds(endOf(stated.record))}`;
-  const anchor = isTrustedByList ? 'trusted as a service of the trusted list:' : 'trust anchor';
-  if (verdict === 'valid') return [signed, `${anchor} ${readableName(last.subject)}, ${fingerprint}`, ...(renewals ? [renewals] : [])];
-  const isRoot = isSameName(last.subject, last.issuer);
-  const what = input === undefined ? `content with the ${imprintText(stated)}` : 'this content';
+  if (verdict === 'valid') {
+    const { record } = stated;
+    return [
+      signed,
+      `${isTrustedByList ? 'trusted as a service of the trusted list:' : 'trust anchor'} ${readableName(last.subject)}, ${fingerprint}`,
+      record &&
+        `an evidence record with ${countOf(record.tokens.length - 1, 'renewal')}, to be renewed before ${withMilliseconds(endOf(record))}`,
+    ];
+  }
   return [
-    `it says: ${what} existed at ${timeOf(stated)}; ${signed}`,
-    isRoot
+    `it says: ${input === undefined ? contentOf(stated) : 'this content'} existed at ${timeOf(stated)}; ${signed}`,
+    isSameName(last.subject, last.issuer)
       ? `its chain leads to the root ${readableName(last.subject)} (${fingerprint})`
       : `its chain ends at ${readableName(last.subject)} (${fingerprint}); its issuer ${readableName(last.issuer)} is not in the token`,
     'get the root certificate from the authority and compare its fingerprint with the published one; then "qstamp trust add FILE" or --ca FILE',
@@ -238,19 +232,12 @@ function describeOnline(online: OnlineAnswer): string {
  * The verdict on a file and its Merkle proof. The token covers the closing record, but the result is about the file. The place of the file in a
  * workflow is only a claim: anyone can write a closing record and have its hash stamped.
  */
-export function tellOutput(name: string, { judgement, sha256, proof }: OutputJudgement, trust: TrustStore): ToldVerdict {
-  const record = proof.closing_record?.record;
-  const subject = { input: name, stampId: proof.closing_record?.stamp.stamp_id };
-  const told = tellVerdict(name, subject, judgement, trust);
-  const isValid = judgement.verdict === 'valid';
-  const place = `a record stamped then says: output ${proof.sequence_number} of ${record?.output_count} of workflow ${proof.workflow_id}`;
-  const claimed =
-    isValid && record
-      ? { workflow_id: record.workflow_id, sequence_number: proof.sequence_number, output_count: record.output_count }
-      : null;
-  return {
-    ...told,
-    json: { ...told.json, imprint: sha256Imprint(sha256), content_sha256: sha256, claimed },
-    details: [...(isValid ? [place] : []), ...told.details],
-  };
+export function tellOutput(name: string, { judgement, sha256, proof }: OutputJudgement, trust: TrustStore): Result {
+  const { closing_record: seal, sequence_number } = proof;
+  const record = judgement.verdict === 'valid' ? seal?.record : undefined;
+  const claimed = record ? { workflow_id: record.workflow_id, sequence_number, output_count: record.output_count } : null;
+  return tellVerdict(name, { input: name, stampId: seal?.stamp.stamp_id }, judgement, trust, {
+    facts: [record && `a record stamped then says: output ${sequence_number} of ${record.output_count} of workflow ${proof.workflow_id}`],
+    json: { imprint: sha256Imprint(sha256), content_sha256: sha256, claimed },
+  });
 }

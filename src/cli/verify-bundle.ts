@@ -4,7 +4,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { sha256 } from '../shared/domain/proofs.ts';
-import { type Imprint, imprintAlgorithms, sha256Imprint } from '../shared/domain/stamp.ts';
+import { imprintAlgorithms, sha256Imprint } from '../shared/domain/stamp.ts';
 import {
   BundleFault,
   type BundleFile,
@@ -32,7 +32,7 @@ import type { GivenLists } from './list-files.ts';
 import { digestInput } from './local-files.ts';
 import { stampBeside } from './operands.ts';
 import { countOf, forEachFile } from './terminal.ts';
-import type { ToldVerdict } from './verdict-text.ts';
+import type { Result } from './verdict-text.ts';
 
 const tools: BundleTools = { inflate, sha256, createSha256: () => createHash('sha256') };
 
@@ -69,15 +69,15 @@ export async function verifyBundles(
   if (options.online) throw misuse('--online works for stamps, not for bundles');
   // Opened here first, so that a fault in the user's trust anchors does not look like a fault in a bundle.
   await openTrust(anchorsFolder, options);
-  const print = ({ json, line, details, sign }: ToldVerdict) => terminal.result(json, line, details, sign);
-  const count = ({ word, code }: ToldVerdict) => terminal.count(word, code);
+  const print = ({ json, line, details, sign }: Result) => terminal.result(json, line, details, sign);
+  const count = ({ word, code }: Result) => terminal.count(word, code);
   const digests = new Map<string, string>();
   await forEachFile(files, terminal, async (file) => {
     digests.set(file, (await digestInput(file, stdin, { onBytes: terminal.track(file) })).imprint.digest);
   });
 
   const searched: SearchedBundle[] = [];
-  const show = (name: string, told: ToldVerdict, judgement?: BundleJudgement) => {
+  const show = (name: string, told: Result, judgement?: BundleJudgement) => {
     print(told);
     count(told);
     searched.push({ name, judgement });
@@ -170,7 +170,6 @@ async function listsFor(bundle: OpenedBundle, given: GivenLists): Promise<{ list
 /** Whether a path may be that of a bundle: a zip file, or an unpacked bundle. */
 const isBundlePath = (path: string): boolean => /\.zip$/i.test(path) || isBundleFolder(path);
 
-/** Whether a path is that of a folder with an unpacked bundle. */
 export const isBundleFolder = (path: string): boolean =>
   [bundleFiles.closingRecord, bundleFiles.sums].every((name) => existsSync(join(path, name)));
 
@@ -209,20 +208,17 @@ async function isBundle(path: string, otherwise: boolean): Promise<boolean> {
   return isBundleFolder(path) || (await withZip(path, (source) => hasClosingRecord(source, inflate)).catch(() => otherwise));
 }
 
-/**
- * The imprints of a stamped hash. If the content is known, they include other algorithms: an evidence record that was renewed in another algorithm
- * needs the content's hash in this algorithm.
- */
-const imprintsOf = ({ sha256, content }: proof.Stamped): readonly Imprint[] => {
-  const others = content === undefined ? [] : imprintAlgorithms.filter((algorithm) => algorithm !== 'sha256');
-  return [
-    sha256Imprint(sha256),
-    ...others.map((algorithm) => ({ algorithm, digest: createHash(algorithm).update(content!).digest('hex') })),
-  ];
-};
-
 /** The functions that verify the time-stamps of a bundle. */
 const judgeStampsBy = (trusted: Trusted): Pick<proof.BundleJudge<TokenVerdict>, 'judgeStamp' | 'firstTokenOf'> => ({
   firstTokenOf: (record) => firstTokenOf(Buffer.from(record)),
-  judgeStamp: (bytes, stamped) => judgeStamp(Buffer.from(bytes), trusted, sha256Imprint(stamped.sha256), imprintsOf(stamped)),
+  judgeStamp: (bytes, { sha256, content }) => {
+    // An evidence record that was renewed in another algorithm needs the content's hash in this algorithm.
+    const imprints = imprintAlgorithms.map((algorithm) =>
+      algorithm === 'sha256'
+        ? sha256Imprint(sha256)
+        : { algorithm, digest: content && createHash(algorithm).update(content).digest('hex') },
+    );
+    const known = imprints.flatMap(({ algorithm, digest }) => (digest === undefined ? [] : [{ algorithm, digest }]));
+    return judgeStamp(Buffer.from(bytes), trusted, sha256Imprint(sha256), known);
+  },
 });

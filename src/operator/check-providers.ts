@@ -3,7 +3,7 @@ import { qualifiedSentence } from '../shared/domain/qualification.ts';
 import { ServiceError } from '../shared/domain/service-error.ts';
 import { connectProducer, disconnect, untilReady } from '../shared/redis/connection.ts';
 import { openProviderNotes, type ProviderNotes } from '../shared/redis/provider-notes.ts';
-import { loadProviderConfig, parseSettings, settingsSchema, withSecretFiles } from '../shared/runtime/config.ts';
+import { type Environment, parseSettings, settingsSchema } from '../shared/runtime/config.ts';
 import { createLogger, type Logger } from '../shared/runtime/log.ts';
 import { systemClock } from '../shared/runtime/timers.ts';
 import { openStore } from '../shared/store/store.ts';
@@ -11,21 +11,37 @@ import { readListsInForce } from '../shared/store/trusted-lists.ts';
 import { usesTrustedLists } from '../shared/trust/list-sources.ts';
 import type { ListIndex } from '../shared/trust/lists/index.ts';
 import type { QualifiedSetting } from '../shared/trust/providers-file.ts';
-import { loadTrustSettings, type TrustedProvider } from '../shared/trust/trusted-providers.ts';
-import { checkProvider, listingsOf, openTsas, type ProviderCheck, type Rfc3161Provider } from '../workers/providers/index.ts';
-import { type OperatorCommand, type OperatorExitCode, runOperatorCommand, UsageError } from './operator-command.ts';
+import { loadTrustSettings, type TrustedProvider, trustSettingsSchema } from '../shared/trust/trusted-providers.ts';
+import { checkProvider, listingsOf, openTsas, type ProviderCheck } from '../workers/providers/index.ts';
+import type { Operator, OperatorExitCode } from './operator.ts';
 
-const usage = `qstamp check-providers: asks each configured provider for one stamp, and does not store it
-
-  --json    one line of JSON for each provider
-  --quiet   only providers that fail
-  --help
-
-The settings are those of the service: TSP, TSP_PROVIDERS_FILE, and REDIS_URL if a provider has a
-\`rate\`: the workers count its requests in Redis, and this request counts too. If no request is left,
-the provider is not asked. If the service uses trusted lists, those in force are read from
-MONGODB_URL: where a list knows a provider, it decides whether its stamps are qualified. Exit codes: 0 no provider fails, 1 one fails, 2 usage or settings.
-`;
+/** Asks each configured provider for one stamp, which is not stored. */
+export async function checkProviders({ environment, json, print, stderr }: Operator): Promise<OperatorExitCode> {
+  const { providers } = loadTrustSettings(parseSettings(trustSettingsSchema, environment));
+  if (providers.length === 0) {
+    stderr.write('TSP is mock: the workers make its stamps themselves, so there is no provider to ask\n');
+    return 0;
+  }
+  const log = createLogger({ level: 'silent', process: 'worker' });
+  const lists = await readLists(environment, log);
+  await using opened = new AsyncDisposableStack();
+  const redisUrl = () => parseSettings(settingsSchema.pick({ REDIS_URL: true }), environment).REDIS_URL;
+  const notes = isCounted(providers) ? await connectNotes(opened, providers, redisUrl(), log) : undefined;
+  const tsas = await openTsas(providers, { notes, listings: lists && listingsOf(() => lists), clock: systemClock, log });
+  const checks = await Promise.all(
+    tsas.map(async (tsa) => {
+      const stamp: Parameters<typeof checkProvider>[0]['stamp'] = (subject) => tsa.stamp(subject, AbortSignal.timeout(tsa.timeoutMs));
+      const check = await checkProvider({ ...tsa, stamp }, systemClock);
+      tsa.close();
+      return check;
+    }),
+  );
+  for (const [i, check] of checks.entries()) {
+    const asked = { check, setting: providers[i]!.settings.qualified, areListsAsked: lists !== undefined };
+    print(json ? jsonOf(asked) : linesOf(asked), check.verdict === 'failed');
+  }
+  return checks.some(({ verdict }) => verdict === 'failed') ? 1 : 0;
+}
 
 /** A check, and what the command knows about the provider otherwise. */
 interface AskedProvider {
@@ -36,16 +52,13 @@ interface AskedProvider {
 }
 
 /** Returns undefined if the service does not use trusted lists, or if there is no MONGODB_URL. @throws ServiceError `store_unavailable` */
-async function readLists(environment: OperatorCommand['environment'], log: Logger): Promise<ListIndex | undefined> {
-  const given = withSecretFiles(environment);
-  const lists = settingsSchema.pick({ TRUSTED_LIST_URLS: true, LOTL_SIGNERS_FILE: true, TRUSTED_LISTS_FILE: true });
-  if (!given.MONGODB_URL || !usesTrustedLists(parseSettings(lists, given))) return undefined;
-  const store = openStore(parseSettings(settingsSchema.pick({ MONGODB_URL: true, MASTER_KEY: true }), given), log);
-  try {
-    return await readListsInForce(store.trustedLists);
-  } finally {
-    await store.close();
-  }
+async function readLists(environment: Environment, log: Logger): Promise<ListIndex | undefined> {
+  const hasStore = environment.MONGODB_URL || environment.MONGODB_URL_FILE;
+  if (!hasStore || !usesTrustedLists(parseSettings(trustSettingsSchema, environment))) return undefined;
+  await using opened = new AsyncDisposableStack();
+  const settings = parseSettings(settingsSchema.pick({ MONGODB_URL: true, MASTER_KEY: true }), environment);
+  const store = opened.adopt(openStore(settings, log), ({ close }) => close());
+  return await readListsInForce(store.trustedLists);
 }
 
 /** Whether the provider is qualified, by whose word, and whether the providers file says something else. */
@@ -60,13 +73,6 @@ function qualifiedText({ check: { isQualified, qualification, verdict }, setting
   if (setting === false) return 'no';
   const noList = areListsAsked ? 'no trusted list in force has it' : 'no trusted list was asked';
   return `${isQualified ? 'as configured' : said}; ${noList}`;
-}
-
-async function ask(tsa: Rfc3161Provider): Promise<ProviderCheck> {
-  const stamp: Parameters<typeof checkProvider>[0]['stamp'] = (subject) => tsa.stamp(subject, AbortSignal.timeout(tsa.timeoutMs));
-  const check = await checkProvider({ ...tsa, stamp }, systemClock);
-  tsa.close();
-  return check;
 }
 
 function clockOf({ clock, clockDifferenceMs: differenceMs }: ProviderCheck): string | null {
@@ -121,47 +127,22 @@ function jsonOf({ check, areListsAsked }: AskedProvider): string {
   })}\n`;
 }
 
-/** Runs `qstamp check-providers`. Resolves with the exit code. */
-export const checkProviders = (command: OperatorCommand): Promise<OperatorExitCode> =>
-  runOperatorCommand(command, usage, async ({ operands, json, all, print }) => {
-    if (operands.length > 0 || all) throw new UsageError('check-providers takes no operand');
-    const { environment, stderr } = command;
-    const { providers } = loadTrustSettings(loadProviderConfig(environment));
-    if (providers.length === 0) stderr.write('TSP is mock: the workers make its stamps themselves, so there is no provider to ask\n');
-    const log = createLogger({ level: 'silent', process: 'worker' });
-    const index = providers.length === 0 ? undefined : await readLists(environment, log);
-    const areListsAsked = index !== undefined;
-    const askAll = async (notes?: ProviderNotes) => {
-      const tsas = await openTsas(providers, { notes, listings: index && listingsOf(() => index), clock: systemClock, log });
-      return Promise.all(tsas.map(ask));
-    };
-    const redisUrl = () => parseSettings(settingsSchema.pick({ REDIS_URL: true }), withSecretFiles(environment)).REDIS_URL;
-    const checks = isCounted(providers) ? await withProviderNotes({ providers, redisUrl: redisUrl(), log }, askAll) : await askAll();
-    for (const [i, check] of checks.entries()) {
-      const asked = { check, setting: providers[i]!.settings.qualified, areListsAsked };
-      print(json ? jsonOf(asked) : linesOf(asked), check.verdict === 'failed');
-    }
-    return checks.some(({ verdict }) => verdict === 'failed') ? 1 : 0;
-  });
-
 /** Whether requests to one of these providers are counted, so that a command needs Redis. */
 const isCounted = (providers: readonly TrustedProvider[]): boolean => providers.some(({ settings }) => settings.rate);
 
 /**
- * Runs `work` with the notes about providers that all workers share.
+ * Opens the notes about providers that all workers share. `opened` closes the connection.
  *
  * @throws ServiceError `queue_unavailable` if requests are counted and Redis does not answer
  */
-export async function withProviderNotes<T>(
-  { providers, redisUrl, log }: { providers: readonly TrustedProvider[]; redisUrl: string; log: Logger },
-  work: (notes: ProviderNotes) => Promise<T>,
-): Promise<T> {
-  const redis = connectProducer(redisUrl, log);
-  try {
-    await untilReady(redis);
-    if (isCounted(providers) && redis.status !== 'ready') throw new ServiceError('queue_unavailable', 'REDIS_URL: Redis does not answer.');
-    return await work(openProviderNotes({ redis, log }));
-  } finally {
-    await disconnect(redis);
-  }
+export async function connectNotes(
+  opened: AsyncDisposableStack,
+  providers: readonly TrustedProvider[],
+  redisUrl: string,
+  log: Logger,
+): Promise<ProviderNotes> {
+  const redis = opened.adopt(connectProducer(redisUrl, log), disconnect);
+  await untilReady(redis);
+  if (isCounted(providers) && redis.status !== 'ready') throw new ServiceError('queue_unavailable', 'REDIS_URL: Redis does not answer.');
+  return openProviderNotes({ redis, log });
 }

@@ -1,14 +1,15 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { developmentPolicy } from '../shared/domain/qualification.ts';
+import { issueResponse } from '../shared/rfc3161/index.ts';
 import { parseSettings, settingsSchema } from '../shared/runtime/config.ts';
-import { runProcessWith } from '../shared/runtime/lifecycle.ts';
+import { runProcess } from '../shared/runtime/lifecycle.ts';
+import { randomSerial } from '../shared/runtime/random-octets.ts';
 import { systemClock } from '../shared/runtime/timers.ts';
-import { KEY_ALGORITHMS } from './certificate.ts';
-import { createTsaServer } from './server.ts';
+import { KEY_ALGORITHMS } from './pki.ts';
+import { createTsaServer, profileOf, REPLY_TYPE, send } from './server.ts';
 import { openTsaState, writeProvidersFile } from './state.ts';
 
-/** Settings of the development TSA. */
 const tsaSettingsSchema = z.object({
   HOST: settingsSchema.shape.HOST,
   PORT: settingsSchema.shape.PORT.unwrap().default(0),
@@ -22,13 +23,18 @@ const tsaSettingsSchema = z.object({
   TSA_AGGREGATE: z.enum(['0', '1'], 'takes 0 or 1').default('0'),
 });
 
-await runProcessWith(
+await runProcess(
   'tsa',
   () => parseSettings(tsaSettingsSchema, process.env),
   async ({ config, log, lifecycle }) => {
     const dir = resolve(config.TSA_STATE_DIR);
     const pki = await openTsaState(dir, config.TSA_KEY, systemClock());
-    const tsa = createTsaServer({ pki, clock: systemClock, log });
+    const profile = profileOf(pki);
+    const tsa = createTsaServer((query, response) => {
+      const reply = issueResponse(profile, query, { timeMs: systemClock(), serial: randomSerial() });
+      log.info({ queryOctets: query.length, replyOctets: reply.length }, 'answered');
+      send(response, 200, REPLY_TYPE, reply);
+    }, log);
     const listening = await tsa.listen(config.HOST, config.PORT);
     const url = config.TSA_URL || listening;
     lifecycle.onClose('http', () => tsa.close());

@@ -2,9 +2,8 @@ import { createPrivateKey, randomUUID, X509Certificate } from 'node:crypto';
 import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { SigningIdentity } from '../shared/rfc3161/index.ts';
-import { KEY_ALGORITHMS, type KeyAlgorithm, pem, schemeOf } from './certificate.ts';
-import { createPki, emptyCrl, issueSigner, type Pki } from './pki.ts';
+import { certificatesIn, identityOf, pemOf, type SigningIdentity } from '../shared/rfc3161/index.ts';
+import { createPki, emptyCrl, issueTsa, KEY_ALGORITHMS, type KeyAlgorithm, type Pki, schemeOf } from './pki.ts';
 
 // The PKI of a development TSA is stored on disk, so that its stamps still verify after a restart: the root stays, and the TSA's own certificate
 // is renewed under it. A folder whose PKI cannot be read is an error; it is never replaced by a new root.
@@ -12,15 +11,8 @@ import { createPki, emptyCrl, issueSigner, type Pki } from './pki.ts';
 const RENEW_BEFORE_MS = 30 * 24 * 3600 * 1000;
 
 /** A certificate with its key: DER in base64, the private key in PEM. */
-const identitySchema = z.strictObject({
-  certificate: z.base64(),
-  subjectName: z.base64(),
-  issuerName: z.base64(),
-  serialNumber: z.base64(),
-  algorithm: z.enum(KEY_ALGORITHMS),
-  privateKey: z.string(),
-});
-const stateSchema = z.strictObject({
+const identitySchema = z.object({ certificate: z.base64(), algorithm: z.enum(KEY_ALGORITHMS), privateKey: z.string() });
+const stateSchema = z.object({
   version: z.literal(1),
   root: identitySchema,
   intermediate: identitySchema,
@@ -46,23 +38,21 @@ export async function openTsaState(dir: string, algorithm: KeyAlgorithm, nowMs: 
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const path = join(dir, 'pki.json');
   const state = (await read(path)) ?? (await create(path, algorithm, nowMs));
-  const root = restore(state.root, []);
-  const intermediate = restore(state.intermediate, []);
-  const intermediateChain = [intermediate.certificate];
-
+  const root = restore(state.root);
+  const intermediate = restore(state.intermediate);
   const stored = state.signers[algorithm];
-  let signer = stored === undefined ? undefined : restore(stored, intermediateChain);
-  if (signer === undefined || expiresAtMs(signer) < nowMs + RENEW_BEFORE_MS) {
-    signer = issueSigner(intermediate, { algorithm, nowMs });
+  let signer = stored && restore(stored, intermediate);
+  if (signer === undefined || new X509Certificate(signer.certificate).validToDate.getTime() < nowMs + RENEW_BEFORE_MS) {
+    signer = issueTsa(intermediate, algorithm, nowMs);
     const signers = { ...state.signers, [algorithm]: keep(signer, algorithm) };
     await writeWhole(path, serialize({ ...state, signers }));
   }
 
-  const rootPem = pem('CERTIFICATE', root.certificate);
+  const rootPem = pemOf('CERTIFICATE', root.certificate);
   const rootFile = join(dir, 'root.pem');
   await writeWhole(rootFile, rootPem);
   const crlFile = join(dir, 'crl.pem');
-  await writeWhole(crlFile, [root, intermediate].map((ca) => pem('X509 CRL', emptyCrl(ca, nowMs))).join(''));
+  await writeWhole(crlFile, [root, intermediate].map((ca) => pemOf('X509 CRL', emptyCrl(ca, nowMs))).join(''));
   return { root, intermediate, signer, rootPem, rootFile, crlFile };
 }
 
@@ -94,15 +84,11 @@ async function read(path: string): Promise<State | undefined> {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
     throw error;
   }
-  let json: unknown;
   try {
-    json = JSON.parse(text);
-  } catch {
-    throw new Error(`${path} is not the PKI of a development TSA: not JSON. Move it away to start a new one.`);
+    return stateSchema.parse(JSON.parse(text));
+  } catch (error) {
+    throw new Error(`${path} is not the PKI of a development TSA. Move it away to start a new one.`, { cause: error });
   }
-  const parsed = stateSchema.safeParse(json);
-  if (!parsed.success) throw new Error(`${path} is not the PKI of a development TSA: ${parsed.error.issues[0]?.path.join('.')}`);
-  return parsed.data;
 }
 
 async function create(path: string, algorithm: KeyAlgorithm, nowMs: number): Promise<State> {
@@ -135,37 +121,20 @@ async function writeWhole(path: string, text: string): Promise<void> {
   await rename(draft, path);
 }
 
-function serialize(state: State): string {
-  return `${JSON.stringify(state, null, 2)}\n`;
-}
+const serialize = (state: State): string => `${JSON.stringify(state, null, 2)}\n`;
 
-function keep(identity: SigningIdentity, algorithm: KeyAlgorithm): StoredIdentity {
-  return {
-    certificate: identity.certificate.toString('base64'),
-    subjectName: identity.subjectName.toString('base64'),
-    issuerName: identity.issuerName.toString('base64'),
-    serialNumber: identity.serialNumber.toString('base64'),
-    algorithm,
-    privateKey: identity.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
-  };
-}
+const keep = ({ certificate, privateKey }: SigningIdentity, algorithm: KeyAlgorithm): StoredIdentity => ({
+  certificate: certificate.toString('base64'),
+  algorithm,
+  privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+});
 
-function restore(stored: StoredIdentity, chain: readonly Buffer[]): SigningIdentity {
-  const identity = {
-    certificate: Buffer.from(stored.certificate, 'base64'),
-    subjectName: Buffer.from(stored.subjectName, 'base64'),
-    issuerName: Buffer.from(stored.issuerName, 'base64'),
-    serialNumber: Buffer.from(stored.serialNumber, 'base64'),
-    privateKey: createPrivateKey(stored.privateKey),
-    scheme: schemeOf(stored.algorithm),
-    chain,
-  };
-  if (!new X509Certificate(identity.certificate).checkPrivateKey(identity.privateKey)) {
-    throw new Error('the PKI of the development TSA has a key that does not belong to its certificate');
-  }
-  return identity;
-}
-
-function expiresAtMs(identity: SigningIdentity): number {
-  return new X509Certificate(identity.certificate).validToDate.getTime();
+/** @throws IdentityError if the key does not belong to the certificate */
+function restore({ certificate, privateKey, algorithm }: StoredIdentity, issuer?: SigningIdentity): SigningIdentity {
+  const chain = [Buffer.from(certificate, 'base64'), ...(issuer ? [issuer.certificate] : [])];
+  const identity = identityOf(
+    createPrivateKey(privateKey),
+    chain.flatMap((der) => certificatesIn(der)),
+  );
+  return { ...identity, scheme: schemeOf(algorithm) };
 }

@@ -1,7 +1,7 @@
 import { consumeJobs } from '../shared/queue/consumer.ts';
 import { scheduleJob, watchOversleepers } from '../shared/queue/schedules.ts';
 import { startHeartbeat } from '../shared/redis/heartbeat.ts';
-import type { Config } from '../shared/runtime/config.ts';
+import { type Config, loadConfig } from '../shared/runtime/config.ts';
 import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';
 import { serveMetrics } from '../shared/runtime/metrics.ts';
 import { usesTrustedLists } from '../shared/trust/list-sources.ts';
@@ -39,4 +39,4 @@ export async function openWorker(context: ProcessContext<Config>): Promise<{ url
   return {};
 }
 
-if (import.meta.main) await runProcess('worker', process.env, openWorker);
+if (import.meta.main) await runProcess('worker', () => loadConfig(process.env), openWorker);

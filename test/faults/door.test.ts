@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { recount } from '../../src/operator/recount.ts';
 import { runOperator } from '../support/cli.ts';
 import { tries } from '../support/depth.ts';
 import { makeOwnKey, ownKeySettings } from '../support/own-key.ts';
@@ -56,7 +55,7 @@ test('workers killed during door requests: granted tokens are stored octet for o
   }
   // A killed worker has not written its last counts.
   await eventually(async () => {
-    await runOperator(recount, [dayAt(startedAtMs), dayAt(Date.now() + 86_400_000)], service.settings);
+    await runOperator(['recount', dayAt(startedAtMs), dayAt(Date.now() + 86_400_000)], service.settings);
     return (await talliesOf(service)).stamps === total;
   });
   expect((await talliesOf(service)).failed).toBe(0);

@@ -20,7 +20,7 @@ import {
 } from '../../src/shared/rfc3161/index.ts';
 import { DIGEST_OCTETS, type DigestAlgorithm } from '../../src/shared/rfc3161/x509/algorithms.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
-import { emptyCrl } from '../../src/tsa/pki.ts';
+import { emptyCrl } from '../support/certificates.ts';
 import { createRecordLab, hash, imprintOf, type RecordLab } from '../support/record-lab.ts';
 import { type BouncyCastle, startBouncyCastle } from './bouncy-castle.ts';
 import { type Dss, startDss } from './dss.ts';

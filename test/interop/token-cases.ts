@@ -4,7 +4,7 @@ import { derOf, parseDer } from '../../src/shared/rfc3161/asn1/der.ts';
 import { der, OID, type SigningIdentity } from '../../src/shared/rfc3161/index.ts';
 import { SCHEMES } from '../../src/shared/rfc3161/issue/sign.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
-import { createPki, emptyCrl, issueIntermediate, issueSigner } from '../../src/tsa/pki.ts';
+import { createPki, emptyCrl, issueIntermediate, issueSigner } from '../support/certificates.ts';
 import { REAL_TOKENS, type RealToken, readReal } from '../support/real-tokens.ts';
 import { keys } from '../support/signature-lab.ts';
 import { type ListedService, type ListOptions, makeListSigner, makeTrustedList } from '../support/trusted-lists.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { pem } from '../../src/tsa/certificate.ts';
+import { pem } from '../support/certificates.ts';
 import { openssl } from '../support/openssl-tsa.ts';
 import { withFile } from '../support/with-file.ts';
 

@@ -3,9 +3,8 @@ import { contentsOf, derOf, parseDer } from '../../src/shared/rfc3161/asn1/der.t
 import { contextConstructed, octetString, sequence, setOf, tlv } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import { tokenIn } from '../../src/shared/rfc3161/index.ts';
-import { basicConstraints, extendedKeyUsage, KEY_USAGE, keyUsage, pem } from '../../src/tsa/certificate.ts';
-import { issueSigner } from '../../src/tsa/pki.ts';
 import { type Bundle, withSums } from './bundle-lab.ts';
+import { basicConstraints, extendedKeyUsage, issueSigner, KEY_USAGE, keyUsage, pem } from './certificates.ts';
 import { fault, good, tstInfo } from './tsa-changes.ts';
 import { CERTIFICATE_FAULTS, revocationLists } from './tsa-faults-chain.ts';
 import type { Case, FaultyCase, SpecimenOptions, TsaLab } from './tsa-lab.ts';

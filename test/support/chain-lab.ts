@@ -4,8 +4,8 @@ import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
 import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
 import { verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore, type TrustMaterial } from '../../src/shared/rfc3161/x509/trust-store.ts';
-import * as x509 from '../../src/tsa/certificate.ts';
-import { issueSigner } from '../../src/tsa/pki.ts';
+import * as x509 from './certificates.ts';
+import { issueSigner } from './certificates.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from './tsa-lab.ts';
 import type { Seams } from './tsa-seams.ts';
 

@@ -11,10 +11,10 @@ import { onTestFinished } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { type RunOptions, runToEnd } from '../../scripts/stack/run.ts';
 import { qstamp as runQstamp } from '../../src/cli/main.ts';
-import type { OperatorCommand } from '../../src/operator/operator-command.ts';
+import { operatorCommands } from '../../src/operator/index.ts';
 import { issueMockToken } from '../../src/shared/domain/mock-token.ts';
 import { issueResponse, type SigningIdentity } from '../../src/shared/rfc3161/index.ts';
-import { createPki } from '../../src/tsa/pki.ts';
+import { createPki } from './certificates.ts';
 import { inherited } from './environment.ts';
 import { ask } from './tsa-lab.ts';
 
@@ -53,24 +53,16 @@ export function folderWith(files: Files, usual: Surroundings = {}) {
   async function run(line: readonly string[], surroundings: Surroundings = {}) {
     const { url = nowhere, serviceToken, stdin = '', answer, onTerminal } = { ...usual, ...surroundings };
     const asked: string[] = [];
-    const printed = { stdout: '', stderr: '' };
-    const sink = (name: keyof typeof printed) => {
-      const write = (chunk: unknown, _encoding: BufferEncoding, done: () => void) => {
-        const text = String(chunk);
-        if (text.endsWith('[y/N] ')) asked.push(text);
-        else printed[name] += text;
-        done();
-      };
-      const stream = new Writable({ write });
-      return Object.assign(stream, { isTTY: onTerminal !== undefined });
-    };
+    const { printed, sink } = printing(onTerminal !== undefined, (text) => asked.push(text));
     const environment = { ...onTerminal, QSTAMP_URL: url, QSTAMP_SERVICE_TOKEN: serviceToken, XDG_CONFIG_HOME: path('config') };
     const input = Object.assign(Readable.from([Buffer.from(answer === undefined ? stdin : `${answer}\n`)]), {
       isTTY: answer !== undefined,
     });
     process.chdir(folder);
     try {
-      const code = await runQstamp({ args: line, environment, stdin: input, stdout: sink('stdout'), stderr: sink('stderr') });
+      const [stdout, stderr] = [sink('stdout'), sink('stderr')];
+      const operator = operatorCommands({ args: line, environment: () => ({}), stdout, stderr });
+      const code = await runQstamp({ args: line, environment, stdin: input, stdout, stderr, operator });
       return { code, ...printed, asked };
     } finally {
       process.chdir(checkoutDir);
@@ -91,16 +83,28 @@ export const jsonLines = ({ stdout }: { readonly stdout: string }): Record<strin
 /** The one result of a command with `--json`. */
 export const only = ({ stdout }: { readonly stdout: string }) => JSON.parse(stdout);
 
-/** Runs an operator command in the process of the test. */
-export async function runOperator(
-  run: (command: OperatorCommand) => Promise<number>,
-  args: readonly string[],
-  environment: OperatorCommand['environment'],
-) {
-  const printed = { stdout: '', stderr: '' };
-  const sink = (name: keyof typeof printed) => ({ write: (text: string) => (printed[name] += text) });
-  const code = await run({ args, environment, stdout: sink('stdout'), stderr: sink('stderr') });
+/** Runs a command for operators in the process of the test. */
+export async function runOperator(args: readonly string[], settings: Readonly<Record<string, string | undefined>>) {
+  const { printed, sink } = printing();
+  const [stdout, stderr] = [sink('stdout'), sink('stderr')];
+  const operator = operatorCommands({ args, environment: () => settings, stdout, stderr });
+  const code = await runQstamp({ args, environment: {}, stdin: Readable.from([]), stdout, stderr, operator });
   return { code, ...printed };
+}
+
+/** Streams that collect what is printed, except questions: those go to `onQuestion`. */
+function printing(isTTY = false, onQuestion?: (text: string) => void) {
+  const printed = { stdout: '', stderr: '' };
+  const sink = (name: keyof typeof printed) => {
+    const write = (chunk: unknown, _encoding: BufferEncoding, done: () => void) => {
+      const text = String(chunk);
+      if (onQuestion && text.endsWith('[y/N] ')) onQuestion(text);
+      else printed[name] += text;
+      done();
+    };
+    return Object.assign(new Writable({ write }), { isTTY });
+  };
+  return { printed, sink };
 }
 
 const qstamp = join(checkoutDir, 'bin/qstamp.mjs');

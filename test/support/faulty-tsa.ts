@@ -1,7 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TsaProfile } from '../../src/shared/rfc3161/index.ts';
 import { issueResponse } from '../../src/shared/rfc3161/index.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
-import { createTsaServer, REPLY_TYPE, type TsaExchange, type TsaServer, type TsaServerOptions } from '../../src/tsa/server.ts';
+import type { Clock } from '../../src/shared/runtime/timers.ts';
+import type { Pki } from '../../src/tsa/pki.ts';
+import { createTsaServer, profileOf, REPLY_TYPE, send, type TsaServer } from '../../src/tsa/server.ts';
 import type { Fault } from './tsa-answers.ts';
 import { issueResponseWith } from './tsa-seams.ts';
 
@@ -22,13 +25,21 @@ export interface FaultyTsaServer extends TsaServer {
   readonly received: readonly ReceivedQuery[];
 }
 
+interface FaultyTsaOptions {
+  pki: Pki;
+  clock: Clock;
+  /** Replaces parts of the development TSA's usual profile. */
+  profile?: Partial<TsaProfile>;
+}
+
 /** The development TSA with faults on demand. */
-export function createFaultyTsaServer(options: Omit<TsaServerOptions, 'answer'>): FaultyTsaServer {
+export function createFaultyTsaServer(options: FaultyTsaOptions): FaultyTsaServer {
+  const profile = { ...profileOf(options.pki), ...options.profile };
   const queue: Fault[] = [];
   let always: Fault | undefined;
   const received: ReceivedQuery[] = [];
 
-  const answer = ({ request, query, response, profile }: TsaExchange): void => {
+  const tsa = createTsaServer((query, response, request) => {
     const { method = '', url = '/', headers } = request;
     received.push({ method, url, headers, body: query });
     const fault = queue.shift() ?? always;
@@ -37,13 +48,13 @@ export function createFaultyTsaServer(options: Omit<TsaServerOptions, 'answer'>)
     const moment = { timeMs: nowMs + (fault?.shiftMs ?? 0), serial: randomSerial() };
     const issued = fault?.seams ? issueResponseWith(fault.seams, signing, query, moment) : issueResponse(signing, query, moment);
     const der = fault?.bend?.(issued) ?? issued;
-    const sendAnswer = () => void response.writeHead(200, { 'content-type': REPLY_TYPE, 'content-length': der.length }).end(der);
+    const sendAnswer = () => send(response, 200, REPLY_TYPE, der);
     if (fault?.send === undefined) sendAnswer();
     else fault.send({ response, answer: der, sendAnswer, later: (delayMs, step) => later(response, delayMs, step) });
-  };
+  });
 
   return {
-    ...createTsaServer({ ...options, answer }),
+    ...tsa,
     failNext: (...faults) => void queue.push(...faults),
     failAlways: (fault) => {
       always = fault;

@@ -6,7 +6,7 @@ import { canonicalTextOf, closingRecordOf } from '../../src/shared/proof/closing
 import { hexOf } from '../../src/shared/proof/octets.js';
 import { chainStart } from '../../src/shared/proof/output-chain.js';
 import { encodeEvidenceRecord, issueResponse, tokenIn } from '../../src/shared/rfc3161/index.ts';
-import { createPki } from '../../src/tsa/pki.ts';
+import { createPki } from './certificates.ts';
 import { ask } from './tsa-lab.ts';
 
 /** The published data of the workflows of the sample pages, so that a browser can recompute them (W18, W20). */

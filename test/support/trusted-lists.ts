@@ -9,7 +9,7 @@ import {
   keyUsage,
   type SigningKey,
   subjectKeyIdentifier,
-} from '../../src/tsa/certificate.ts';
+} from './certificates.ts';
 import { DAY_MS, LAB_NOW_MS } from './tsa-lab.ts';
 
 /** Makes signed trusted lists as the EU's countries publish them: ETSI TS 119 612, with an enveloped XAdES baseline B signature (EN 319 132-1). */

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { der, PKI_STATUS, type SigningIdentity } from '../../src/shared/rfc3161/index.ts';
 import { PKI_FAILURE } from '../../src/shared/rfc3161/tsp/response.ts';
-import { issueSigner, type Pki } from '../../src/tsa/pki.ts';
 import { REPLY_TYPE } from '../../src/tsa/server.ts';
+import { issueSigner, type Pki } from './certificates.ts';
 import type { Seams } from './tsa-seams.ts';
 
 /** A fault in one answer of a TSA: in the token, in the bytes, or in the transmission. */

@@ -1,6 +1,6 @@
 import * as der from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
-import { extension } from '../../src/tsa/certificate.ts';
+import { extension } from './certificates.ts';
 import { encoded, type MutableDer, mutableOf } from './der-mutation.ts';
 import {
   attribute,

@@ -2,12 +2,19 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
 import * as der from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
-import { type Attribute, directoryName, encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue/encode.ts';
-import { type SigningIdentity, signTstInfo } from '../../src/shared/rfc3161/issue/issue.ts';
+import { type Attribute, directoryName, encodeAttributes, encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue/encode.ts';
+import { type SigningIdentity, signAttributes, signedAttributesOf } from '../../src/shared/rfc3161/issue/issue.ts';
 import { SCHEMES } from '../../src/shared/rfc3161/issue/sign.ts';
 import { digestData, digestIdentifier } from '../../src/shared/rfc3161/x509/algorithms.ts';
-import { basicConstraints, extendedKeyUsage, generateSigningKey, keyIdentifier, subjectKeyIdentifier } from '../../src/tsa/certificate.ts';
-import { issueSigner, type SignerOptions } from '../../src/tsa/pki.ts';
+import {
+  basicConstraints,
+  extendedKeyUsage,
+  generateSigningKey,
+  issueSigner,
+  keyIdentifier,
+  type SignerOptions,
+  subjectKeyIdentifier,
+} from './certificates.ts';
 import {
   attribute,
   attributes,
@@ -99,7 +106,7 @@ function twoSigners(lab: TsaLab) {
   const identity = lab.signer();
   return token(({ certificates, signers, eContent }) => ({
     certificates: [...certificates, identity.certificate],
-    signers: [...signers, signTstInfo({ ...lab.profile, identity }, eContent!, { timeMs: LAB_NOW_MS, serial: 1n })],
+    signers: [...signers, signAttributes(identity, encodeAttributes(signedAttributesOf(identity, eContent!)))],
   }));
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import * as der from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import { genTimeText } from '../../src/shared/rfc3161/issue/encode.ts';
-import { extension } from '../../src/tsa/certificate.ts';
+import { extension } from './certificates.ts';
 import { encoded, mutableOf } from './der-mutation.ts';
 import { type FaultRow, fields, tstInfo, unasked } from './tsa-changes.ts';
 import { DAY_MS, LAB_NOW_MS, type SpecimenOptions } from './tsa-lab.ts';

@@ -4,9 +4,8 @@ import { boolean, integer, nullValue, objectIdentifier, octetString, sequence } 
 import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import type { SigningIdentity, TsaProfile } from '../../src/shared/rfc3161/issue/issue.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
-import type { KeyAlgorithm } from '../../src/tsa/certificate.ts';
-import { createPki, issueSigner, type Pki, type SignerOptions } from '../../src/tsa/pki.ts';
-import { issueResponseWith, type Seams } from './tsa-seams.ts';
+import { createPki, issueSigner, type KeyAlgorithm, type Pki, type SignerOptions } from './certificates.ts';
+import { issueResponseWith, type LabProfile, type Seams } from './tsa-seams.ts';
 
 /** A bench for tokens: one PKI, one fixed time, and each token with everything needed to verify it. */
 
@@ -71,7 +70,7 @@ export interface Specimen {
 export interface SpecimenOptions {
   ask?: AskOptions;
   seams?: Seams;
-  profile?: Partial<TsaProfile>;
+  profile?: Partial<LabProfile>;
   /** genTime; default `LAB_NOW_MS`. */
   timeMs?: number;
   bend?: (answer: Buffer) => Buffer;

@@ -1,9 +1,13 @@
+import { utcTime } from '../../src/shared/rfc3161/asn1/der-writer.ts';
+import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import {
   type Attribute,
+  directoryName,
   encodeAttributes,
   encodeResponse,
   encodeToken,
   encodeTstInfo,
+  genTimeText,
   type ResponseParts,
   type SignerParts,
   type TokenParts,
@@ -43,8 +47,17 @@ export interface Seams {
   response?(parts: ResponseParts): ResponseParts;
 }
 
+/** A TSA whose correct answers have more than ours. */
+export interface LabProfile extends TsaProfile {
+  ordering?: boolean;
+  /** Puts the name of the signer into TSTInfo.tsa. */
+  includeTsaName?: boolean;
+  /** Adds the signingTime attribute (RFC 5652 §11.3). */
+  includeSigningTime?: boolean;
+}
+
 /** Like `issueResponse`, but with the changes of the seams. */
-export function issueResponseWith(seams: Seams, profile: TsaProfile, requestDer: Buffer, moment: Moment): Buffer {
+export function issueResponseWith(seams: Seams, profile: LabProfile, requestDer: Buffer, moment: Moment): Buffer {
   const accepted = acceptRequest(requestDer, profile.policies);
   const parts: ResponseParts = accepted.ok
     ? { status: PKI_STATUS.granted, token: issueTokenWith(seams, profile, accepted.request, moment) }
@@ -52,9 +65,10 @@ export function issueResponseWith(seams: Seams, profile: TsaProfile, requestDer:
   return encodeResponse(seams.response?.(parts) ?? parts);
 }
 
-function issueTokenWith(seams: Seams, profile: TsaProfile, request: TimeStampRequest, moment: Moment): Buffer {
-  const { identity } = profile;
-  const fields = tstInfoFieldsOf(profile, request, moment);
+function issueTokenWith(seams: Seams, profile: LabProfile, request: TimeStampRequest, moment: Moment): Buffer {
+  const { identity, ordering, includeTsaName } = profile;
+  const tsa = includeTsaName ? directoryName(identity.subjectName) : undefined;
+  const fields = { ...tstInfoFieldsOf(profile, request, moment), ordering, tsa };
   const tstInfo = encodeTstInfo(seams.fields?.(fields) ?? fields);
   const eContent = seams.eContent?.(tstInfo) ?? tstInfo;
   const signed = signTstInfoWith(seams, profile, eContent, moment);
@@ -63,9 +77,12 @@ function issueTokenWith(seams: Seams, profile: TsaProfile, request: TimeStampReq
   return encodeToken(seams.token?.(parts) ?? parts);
 }
 
-function signTstInfoWith(seams: Seams, profile: TsaProfile, eContent: Buffer, moment: Moment): SignerParts {
+function signTstInfoWith(seams: Seams, profile: LabProfile, eContent: Buffer, moment: Moment): SignerParts {
   const { identity } = profile;
-  const standard = signedAttributesOf(profile, eContent, moment);
+  // signingTime is a UTCTime in the years 1950–2049. It has no fraction of a second.
+  const signingTime = utcTime(genTimeText(Math.floor(moment.timeMs / 1000) * 1000).slice(2));
+  const more = profile.includeSigningTime ? [{ type: OID.signingTime, values: [signingTime] }] : [];
+  const standard = [...signedAttributesOf(identity, eContent), ...more];
   const attributes = seams.attributes === undefined ? standard : seams.attributes(standard);
   if (attributes === undefined) return { ...signAttributes(identity, eContent), signedAttributes: undefined };
   const set = encodeAttributes(attributes);

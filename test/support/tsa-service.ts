@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { createPki, type Pki } from '../../src/tsa/pki.ts';
+import { createPki, type Pki } from './certificates.ts';
 import { createFaultyTsaServer, type FaultyTsaServer } from './faulty-tsa.ts';
 import { type RunningService, type Settings, startKept } from './service.ts';
 import { share } from './shared.ts';

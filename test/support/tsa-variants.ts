@@ -5,8 +5,7 @@ import { OID } from '../../src/shared/rfc3161/asn1/oids.ts';
 import { directoryName, encodeSigningCertificateV2 } from '../../src/shared/rfc3161/issue/encode.ts';
 import { SCHEMES } from '../../src/shared/rfc3161/issue/sign.ts';
 import { digestData, digestIdentifier } from '../../src/shared/rfc3161/x509/algorithms.ts';
-import { basicConstraints, extendedKeyUsage, extension, keyIdentifier } from '../../src/tsa/certificate.ts';
-import { createPki, issueIntermediate, issueSigner } from '../../src/tsa/pki.ts';
+import { basicConstraints, createPki, extendedKeyUsage, extension, issueIntermediate, issueSigner, keyIdentifier } from './certificates.ts';
 import { ca, caUsage, pathLength } from './chain-lab.ts';
 import {
   attribute,

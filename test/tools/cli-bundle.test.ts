@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { InclusionProofShown } from '../../src/shared/contract/workflow-proof.ts';
-import { issueCrl, pem } from '../../src/tsa/certificate.ts';
-import { createPki, issueSigner } from '../../src/tsa/pki.ts';
 import { type Bundle, type BundleLab, startBundleLab, unzip, withSums, zipped } from '../support/bundle-lab.ts';
+import { createPki, issueCrl, issueSigner, pem } from '../support/certificates.ts';
 import { answerFor, type Files, folderWith, hourMs, jsonLines, stranger } from '../support/cli.ts';
 import { getJson, sha256 } from '../support/requests.ts';
 import { sharedService } from '../support/service.ts';

@@ -104,8 +104,8 @@ test.each([
   ['--version', 0, /^\d+\.\d+\.\d+\n$/],
   ['version', 0, /^\d+\.\d+\.\d+\n$/],
   ['', 0, / stamp [\s\S]*Exit codes/],
-  ['--help jobs', 0, /^qstamp jobs: /],
-  ['--json help mails', 0, /^qstamp mails: /],
+  ['--help jobs', 0, /^Usage: qstamp jobs /],
+  ['--json help mails', 0, /^Usage: qstamp mails /],
   ['help renew', 0, /^Usage: qstamp renew /],
   ['renew missing', 5, /^missing: there is no stamp beside it \(missing\.qstamp\.json\)/],
 ])('"qstamp %s": commands, helps, and the command of operators with the same name', async (line, exitCode, said) => {

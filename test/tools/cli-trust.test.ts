@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { readableFingerprint } from '../../src/cli/anchors.ts';
-import { pem } from '../../src/tsa/certificate.ts';
-import { createPki, issueRoot } from '../../src/tsa/pki.ts';
+import { createPki, issueRoot, pem } from '../support/certificates.ts';
 import { folderWith, jsonLines } from '../support/cli.ts';
 
 const [one, other] = [createPki({ nowMs: Date.now() }), createPki({ nowMs: Date.now() })];

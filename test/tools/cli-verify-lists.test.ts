@@ -1,8 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import { expect, test } from 'vitest';
 import type { SigningIdentity } from '../../src/shared/rfc3161/index.ts';
-import { basicConstraints, issueCertificate, issueCrl, pem } from '../../src/tsa/certificate.ts';
-import { createPki, issueSigner } from '../../src/tsa/pki.ts';
+import { basicConstraints, createPki, issueCertificate, issueCrl, issueSigner, pem } from '../support/certificates.ts';
 import { type Files, folder, genTimeMs, hourMs, only, pki, tokenOf } from '../support/cli.ts';
 import { newListSigner } from '../support/list-server.ts';
 import { type ListedService, makeTrustedList } from '../support/trusted-lists.ts';

@@ -13,7 +13,7 @@ import {
   pemOf,
 } from '../../src/shared/rfc3161/index.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
-import { createPki } from '../../src/tsa/pki.ts';
+import { createPki } from '../support/certificates.ts';
 import { type Files, folderWith, only } from '../support/cli.ts';
 import { newListSigner } from '../support/list-server.ts';
 import { makeTrustedList } from '../support/trusted-lists.ts';

@@ -48,12 +48,17 @@ describe('invalid arguments give exit code 2 and a helpful error in one line', (
     ['verify a --proof b --online', "option '--proof <FILE>' cannot be used with option '--online'", 'qstamp verify'],
     ['workflow start --agent me', "required option '--email <ADDRESS>' not specified", 'qstamp workflow start'],
     ['workflow start --email a@example.com --agent me', 'one of --briefing and --briefing-hash is needed', 'qstamp workflow start'],
-    ['-- jobs failed', '"jobs" must be the first word', 'qstamp jobs'],
+    ['mails blocked nobody', 'mails takes an e-mail address', 'qstamp mails'],
   ])('%s', async (line, sentence, help) => {
     const { code, stdout, stderr } = await run(line);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toBe(`qstamp: ${sentence} (see ${help} --help)\n`);
   });
+});
+
+test('a command without results in JSON refuses --json', async () => {
+  const { code, stdout } = await run('--json recount 2026-05-20 2026-05-21');
+  expect([code, stdout]).toEqual([2, expect.stringContaining('--json is not for this command')]);
 });
 
 describe('help', () => {

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { recount } from '../../src/operator/recount.ts';
 import type { HourCounts } from '../../src/shared/store/counters.ts';
 import { runOperator } from '../support/cli.ts';
 import { openDatabase } from '../support/database.ts';
@@ -23,7 +22,7 @@ test('missing and double counts of a killed process are corrected from the stamp
 
   // The hours until now, even if a new one begins while the test runs.
   const lastHours = [timeOf(Date.now() - 2 * hourMs), timeOf(Date.now() + hourMs)];
-  const { code, stdout, stderr } = await runOperator(recount, lastHours, { MONGODB_URL: service.settings.MONGODB_URL ?? '' });
+  const { code, stdout, stderr } = await runOperator(['recount', ...lastHours], { MONGODB_URL: service.settings.MONGODB_URL ?? '' });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toMatch(/^counted the stamps of \d hours\n$/);
   const told = (documents: readonly HourCounts[]) => documents.map(({ _id, done, products, series }) => ({ _id, done, products, series }));

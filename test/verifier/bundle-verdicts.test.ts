@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { objectIdentifier, sequence } from '../../src/shared/rfc3161/asn1/der-writer.ts';
 import { OID, SCHEMES, type SignatureScheme, tokenIn } from '../../src/shared/rfc3161/index.ts';
 import type { TstInfoFields } from '../../src/shared/rfc3161/issue/encode.ts';
-import { issueSigner } from '../../src/tsa/pki.ts';
 import { anchorForgeries, replacedLater, resealed, sealForgeries } from '../support/bundle-forgeries.ts';
 import { type Bundle, type BundleLab, runScript, startBundleLab, withSums, zipped } from '../support/bundle-lab.ts';
 import { manipulations, stamps } from '../support/bundle-manipulations.ts';
+import { issueSigner } from '../support/certificates.ts';
 import { folderWith, jsonLines } from '../support/cli.ts';
 import { tries } from '../support/depth.ts';
 import { type AskPage, openVerifyPage } from '../support/page-verdict.ts';

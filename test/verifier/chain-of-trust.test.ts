@@ -7,8 +7,8 @@ import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
 import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
 import { verifyResponse, verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore, type TrustMaterial, TrustMaterialError } from '../../src/shared/rfc3161/x509/trust-store.ts';
-import * as x509 from '../../src/tsa/certificate.ts';
-import { createPki, issueIntermediate, issueSigner } from '../../src/tsa/pki.ts';
+import * as x509 from '../support/certificates.ts';
+import { createPki, issueIntermediate, issueSigner } from '../support/certificates.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
 
 const lab = createTsaLab();

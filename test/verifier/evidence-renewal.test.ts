@@ -9,7 +9,7 @@ import {
 import { buildHashTree } from '../../src/shared/rfc3161/ers/hash-tree.ts';
 import type { DigestAlgorithm } from '../../src/shared/rfc3161/x509/algorithms.ts';
 import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
-import { issueCrl } from '../../src/tsa/certificate.ts';
+import { issueCrl } from '../support/certificates.ts';
 import { createRecordLab, hash, imprintOf, type StampOptions } from '../support/record-lab.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
 

@@ -17,8 +17,8 @@ import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
 import { createListIndex } from '../../src/shared/trust/lists/index.ts';
 import { loadTrustSettings } from '../../src/shared/trust/trusted-providers.ts';
-import * as x509 from '../../src/tsa/certificate.ts';
-import { createPki } from '../../src/tsa/pki.ts';
+import * as x509 from '../support/certificates.ts';
+import { createPki } from '../support/certificates.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'qstamp-judge-'));
 afterAll(() => rmSync(dir, { recursive: true }));
@@ -36,11 +36,10 @@ writeFileSync(
 writeFileSync(join(dir, 'revoking.crl'), x509.issueCrl({ ...list, revoked }, pki.intermediate));
 
 const imprint = { algorithm: 'sha256', digest: randomBytes(32) } as const;
-const answer = issueResponse(
-  { identity: pki.signer, policies: ['1.2.3'], includeTsaName: false },
-  encodeRequest({ imprint, nonce: randomBytes(16) }),
-  { timeMs: nowMs, serial: randomSerial() },
-);
+const answer = issueResponse({ identity: pki.signer, policies: ['1.2.3'] }, encodeRequest({ imprint, nonce: randomBytes(16) }), {
+  timeMs: nowMs,
+  serial: randomSerial(),
+});
 const token = parseDer(answer).children[1]!;
 
 /** Changes to a token that need no key: another status around it, and no certificates inside. */

@@ -12,8 +12,8 @@ import { createTrustStore, PKI_STATUS, type SigningIdentity, tokenIn } from '../
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
 import { createListIndex, openListThread } from '../../src/shared/trust/lists/index.ts';
 import type { TrustSettings } from '../../src/shared/trust/trusted-providers.ts';
-import * as x509 from '../../src/tsa/certificate.ts';
-import { issueSigner, type SignerOptions } from '../../src/tsa/pki.ts';
+import * as x509 from '../support/certificates.ts';
+import { issueSigner, type SignerOptions } from '../support/certificates.ts';
 import { ca, FROM_MS, lab, tokenBy } from '../support/chain-lab.ts';
 import { newListSigner } from '../support/list-server.ts';
 import { hash } from '../support/record-lab.ts';

@@ -5,7 +5,7 @@ import { addTimeStamp, encodeEvidenceRecord, hashTreeRenewalOf, timeStampRenewal
 import type { Verified, VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
 import { verifyResponse, verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
-import type { KeyAlgorithm } from '../../src/tsa/certificate.ts';
+import type { KeyAlgorithm } from '../support/certificates.ts';
 import { isLong, tries } from '../support/depth.ts';
 import { mutated, mutations, versionPlaces } from '../support/der-mutation.ts';
 import { patience } from '../support/pace.ts';

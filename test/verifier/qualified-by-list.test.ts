@@ -6,8 +6,8 @@ import { addTimeStamp, encodeEvidenceRecord, timeStampRenewalOf } from '../../sr
 import { certificatesIn, createTrustStore, type SigningIdentity, tokenIn } from '../../src/shared/rfc3161/index.ts';
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
 import { createListIndex, type ListIndex, openListThread } from '../../src/shared/trust/lists/index.ts';
-import * as x509 from '../../src/tsa/certificate.ts';
-import { issueSigner } from '../../src/tsa/pki.ts';
+import * as x509 from '../support/certificates.ts';
+import { issueSigner } from '../support/certificates.ts';
 import { below, ca, FROM_MS, judgeRaw, lab, tokenBy } from '../support/chain-lab.ts';
 import { newListSigner } from '../support/list-server.ts';
 import { hash } from '../support/record-lab.ts';

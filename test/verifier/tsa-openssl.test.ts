@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { issueResponse } from '../../src/shared/rfc3161/index.ts';
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
-import { KEY_ALGORITHMS, type KeyAlgorithm } from '../../src/tsa/certificate.ts';
-import { createPki } from '../../src/tsa/pki.ts';
+import { createPki, KEY_ALGORITHMS, type KeyAlgorithm } from '../support/certificates.ts';
 import { opensslQuery, opensslVerify } from '../support/openssl-tsa.ts';
+import { issueResponseWith } from '../support/tsa-seams.ts';
 
 const digest = createHash('sha256').update('a document').digest('hex');
 const nowMs = Date.now();
@@ -26,7 +25,7 @@ describe('our TSA, verified by OpenSSL', () => {
   test.each(withinOpenssl)('openssl ts -verify accepts a token of %s for its own query', async (algorithm) => {
     const { pki, profile } = profileOf(algorithm);
     const query = await opensslQuery({ digest, policy: '1.2.3.5' });
-    const answer = issueResponse(profile, query, { timeMs: nowMs, serial: randomSerial() });
+    const answer = issueResponseWith({}, profile, query, { timeMs: nowMs, serial: randomSerial() });
     const verified = await opensslVerify({ answer, against: { query }, rootPem: pki.rootPem });
     expect(verified.output).toContain('Verification: OK');
 

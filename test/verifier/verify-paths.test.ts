@@ -7,8 +7,7 @@ import type { SigningIdentity } from '../../src/shared/rfc3161/issue/issue.ts';
 import type { VerifyResult } from '../../src/shared/rfc3161/tsp/types.ts';
 import { verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
-import { generateSigningKey } from '../../src/tsa/certificate.ts';
-import { issueRoot, issueSigner } from '../../src/tsa/pki.ts';
+import { generateSigningKey, issueRoot, issueSigner } from '../support/certificates.ts';
 import { below, ca, FROM_MS, judgeRaw, lab, tokenBy } from '../support/chain-lab.ts';
 import { DAY_MS, LAB_NOW_MS } from '../support/tsa-lab.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pem } from '../../src/tsa/certificate.ts';
+import { pem } from '../support/certificates.ts';
 import { judge } from '../support/judge.ts';
 import { openssl, opensslVerifyAll } from '../support/openssl-tsa.ts';
 import { FAULTY_CASES, judged } from '../support/tsa-faults.ts';

@@ -4,7 +4,7 @@ import { contextConstructed, nullValue, sequence } from '../../src/shared/rfc316
 import type { ResponseContext, TokenContext } from '../../src/shared/rfc3161/tsp/types.ts';
 import { verifyResponse, verifyToken } from '../../src/shared/rfc3161/tsp/verify.ts';
 import { createTrustStore, type TrustStore } from '../../src/shared/rfc3161/x509/trust-store.ts';
-import { extension } from '../../src/tsa/certificate.ts';
+import { extension } from '../support/certificates.ts';
 import { moreCertificates } from '../support/tsa-changes.ts';
 import { ask, createTsaLab, LAB_NOW_MS, LAB_POLICY, type SpecimenOptions } from '../support/tsa-lab.ts';
 import type { Seams } from '../support/tsa-seams.ts';

@@ -18,7 +18,6 @@ export function addCompletionCommand(program: Program, { terminal }: Context): v
     });
 }
 
-/** What may follow a command. */
 interface Offer {
   /** The words of the command without `qstamp`; empty for `qstamp` alone. */
   readonly path: readonly string[];

@@ -56,8 +56,7 @@ async function packFiles(files: readonly string[], token: string | undefined, { 
     }
     const proof = subject.token && isEvidenceRecord(subject.token) ? subject.token : stated.token;
     await writeContainer(target, { path, imprint: imprintOf(stated) }, proof, onBytes);
-    terminal.result({ file: path, container: target }, `${path}: packed with its stamp as ${target}`, [], 'valid');
-    terminal.count('packed');
+    terminal.done('packed', { file: path, container: target }, `${path}: packed with its stamp as ${target}`);
   }
 
   await forEachFile(files, terminal, packOne);

@@ -16,8 +16,9 @@ export function addRenewCommand(program: Program, context: Context): void {
         'then to save the evidence record. "qstamp verify FILE.ers" verifies it.\n' +
         'For operators: "qstamp renew" without FILE renews the evidence that is due, like the workers once a day. Its settings are theirs.',
     )
-    .argument('<FILE...>')
+    .argument('[FILE...]')
     .action((files) => {
+      if (files.length === 0) return context.renewDue();
       const client = context.connect();
       return forEachFile(files, context.terminal, (file) => renewOne(file, client, context));
     });
@@ -32,17 +33,15 @@ async function renewOne(file: string, client: Client, { terminal }: Context): Pr
   const { is_renewed, imprint } = await client.renewEvidence(tokenId, await openAsBlob(file));
   const found = { file, token_id: tokenId, imprint, is_renewed };
   if (!is_renewed) {
-    terminal.result(
+    const hash = hashNameOf(imprint.algorithm);
+    return terminal.done(
+      'waiting',
       found,
-      `${file}: its ${hashNameOf(imprint.algorithm)} will be covered after the next daily run of the service; run this again then`,
-      [],
-      'valid',
+      `${file}: its ${hash} will be covered after the next daily run of the service; run this again then`,
     );
-    return terminal.count('waiting');
   }
   const saved = `${file}.ers`;
   // An existing evidence record may be replaced: it is an older record of the same stamp, or can be fetched again.
   await saveFile(saved, [await client.fetchRecord(tokenId)], { overwrite: true });
-  terminal.result({ ...found, saved }, `${file}: its evidence covers the ${hashNameOf(imprint.algorithm)}, saved as ${saved}`, [], 'valid');
-  terminal.count('saved');
+  terminal.done('saved', { ...found, saved }, `${file}: its evidence covers the ${hashNameOf(imprint.algorithm)}, saved as ${saved}`);
 }

@@ -11,7 +11,6 @@ import { filesOf, folderRule } from '../operands.ts';
 import { describeStampRecord, isStampRecordPath, readStampRecord, type StampRecord, stampedPathOf, stampRecordPathOf } from '../records.ts';
 import { forEachFile, readableSize, withMilliseconds } from '../terminal.ts';
 
-/** The maximum number of files that are read and stamped at a time. */
 const mostAtATime = 4;
 
 export function addStampCommand(program: Program, context: Context): void {
@@ -36,11 +35,9 @@ export function addStampCommand(program: Program, context: Context): void {
 interface StampOptions {
   readonly tier: StampToken['tier'];
   readonly metadata?: Readonly<Record<string, string>>;
-  /** Whether the new stamp replaces an existing one. */
   readonly force?: true;
 }
 
-/** Stamps each file and saves the stamp beside it. */
 async function stampFiles(given: readonly string[], options: StampOptions, client: Client, { terminal, stdin }: Context): Promise<void> {
   const { files, inFolders } = await filesOf(given, terminal);
   if (options.force && inFolders.size > 0) throw misuse('--force replaces stamps, so it takes files and not folders');
@@ -59,8 +56,7 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
     if (existing && !lacksContent(existing, options)) {
       const stamp = existing.kind === 'stamp' && { stamp: existing.stamp };
       const line = `${path}: ${describeStampRecord(existing)}, before this; see ${recordPath}`;
-      terminal.result({ ...found, already_stamped: true, ...stamp }, line, [], 'valid');
-      return terminal.count('already stamped');
+      return terminal.done('already stamped', { ...found, already_stamped: true, ...stamp }, line);
     }
     const earlier = existing && (await placeOfEarlier(existing, recordPath));
     const stamp = await requestStamp(input, options, client);
@@ -81,8 +77,7 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
     });
     const line = `${path} (${readableSize(input.bytes)}): ${describeStamp(stamp)}, saved as ${recordPath}`;
     const details = earlier ? [`the earlier stamp is kept as ${earlier}`] : [];
-    terminal.result({ ...found, stamp, ...(earlier && { earlier }) }, line, details, 'valid');
-    terminal.count('stamped');
+    terminal.done('stamped', { ...found, stamp, ...(earlier && { earlier }) }, line, details);
   }
 
   const countDone = () => {
@@ -92,7 +87,6 @@ async function stampFiles(given: readonly string[], options: StampOptions, clien
   await forEachFile(paths, terminal, (path) => stampOne(path).finally(countDone), mostAtATime);
 }
 
-/** Shows how much of all files is read. */
 async function trackFiles(
   paths: readonly string[],
   doneFiles: () => number,

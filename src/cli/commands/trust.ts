@@ -78,7 +78,6 @@ async function remove(given: string, { terminal, anchorsFolder }: Context): Prom
   terminal.result({ ...shown, removed: true }, `${shown.subject}: no longer trusted`);
 }
 
-/** A certificate as members of a JSON line. */
 const certificateJson = ({ subject, issuer, fingerprint, notBeforeMs, notAfterMs }: Certificate) => ({
   subject: readableName(subject),
   issuer: readableName(issuer),
@@ -87,7 +86,6 @@ const certificateJson = ({ subject, issuer, fingerprint, notBeforeMs, notAfterMs
   not_after: new Date(notAfterMs).toISOString(),
 });
 
-/** Saves a certificate as a trust anchor, and returns its path. */
 async function keepAnchor(folder: string, { fingerprint, der }: Certificate): Promise<string> {
   const path = join(folder, `${fingerprint}.pem`);
   return about(path, async () => {

@@ -8,7 +8,7 @@ import { type ListOptions, readGivenLists } from '../list-files.ts';
 import { standardInput } from '../local-files.ts';
 import { filesOf, findSubject, folderRule } from '../operands.ts';
 import { forEachFile } from '../terminal.ts';
-import { type ToldVerdict, tellOutput, tellVerdict } from '../verdict-text.ts';
+import { type Result, tellOutput, tellVerdict } from '../verdict-text.ts';
 import { bundlesAmong, isBundleFolder, verifyBundles } from '../verify-bundle.ts';
 
 export function addVerifyCommand(program: Program, context: Context): void {
@@ -42,7 +42,6 @@ export function addVerifyCommand(program: Program, context: Context): void {
     .action((operands, options) => verifyAll(operands, options, context));
 }
 
-/** The options of the command. */
 interface VerifyOptions extends TrustOptions, ListOptions {
   readonly token?: string;
   readonly proof?: string;
@@ -87,12 +86,11 @@ async function verifyAll(operands: readonly string[], options: VerifyOptions, co
   });
 }
 
-/** Judges one operand by the options of the command. */
 async function judgeOperand(
   name: string,
   { token, proof }: Pick<VerifyOptions, 'token' | 'proof'>,
   context: JudgeContext,
-): Promise<ToldVerdict> {
+): Promise<Result> {
   const { trust } = context;
   if (proof !== undefined) return tellOutput(name, await judgeOutput(name, proof, context), trust);
   if (token !== undefined || !isContainerPath(name)) {

@@ -18,13 +18,13 @@ import {
   workflowFileName,
   workflowOption,
 } from '../records.ts';
-import { countOf, notTried, readableSize, type Terminal, withMilliseconds } from '../terminal.ts';
+import { countOf, type Line, notTried, readableSize, type Terminal, withMilliseconds } from '../terminal.ts';
 
 export function addWorkflowCommands(program: Program, context: Context): void {
   const group = program
     .command('workflow')
     .description('stamp the outputs of a piece of work in their order, and close it with a Merkle root');
-  for (const addCommand of [addStart, addAdd, addStatus, addResend, addComplete, addBundle, addRedact]) addCommand(group, context);
+  for (const addCommand of [addStart, addAdd, addRequests, addBundle, addRedact]) addCommand(group, context);
 }
 
 function addStart(group: Program, { terminal, connect, stdin }: Context): void {
@@ -104,10 +104,8 @@ type SavedOutput = Extract<StampRecord, { kind: 'workflow_output' }>;
 
 interface OutputOptions {
   readonly workflow: WorkflowFile;
-  /** Undefined: the type follows from the name of the file. */
   readonly type?: string;
   readonly metadata?: Readonly<Record<string, string>>;
-  /** Whether the workflow page shows the name of the file. */
   readonly showName?: true;
   readonly force?: true;
   /** True: skips a file that is already an output of this workflow. */
@@ -123,13 +121,8 @@ async function addOutput(path: string, options: OutputOptions, client: Client, t
   if (existing?.kind === 'workflow_output' && options.skipsOutputs && (await isOutputOf(workflow, existing, path, terminal))) {
     // An earlier run may have ended before it had the token.
     if (existing.token === null) await addToken(existing, recordPath, client);
-    terminal.result(
-      { file: path, saved: recordPath, already_stamped: true },
-      `${path}: ${describeStampRecord(existing)}, before this`,
-      [],
-      'valid',
-    );
-    return terminal.count('already stamped');
+    const found = { file: path, saved: recordPath, already_stamped: true };
+    return terminal.done('already stamped', found, `${path}: ${describeStampRecord(existing)}, before this`);
   }
   if (existing)
     throw new CommandFailure(exitCodes.file, `it was ${describeStampRecord(existing)} (${recordPath}); --force stamps it again`);
@@ -144,13 +137,8 @@ async function addOutput(path: string, options: OutputOptions, client: Client, t
   // The record is saved before the token is fetched: if fetching fails, the user still knows that the output is stamped.
   await saveJson(recordPath, record, { overwrite: force === true, what: `${named} was stamped but not saved` });
   await addToken(record, recordPath, client);
-  terminal.result(
-    { file: path, saved: recordPath, sha256, output_type, ...output },
-    `${path} (${readableSize(bytes)}): ${named} (${output_type}), saved as ${recordPath}`,
-    [],
-    'valid',
-  );
-  terminal.count('stamped');
+  const line = `${path} (${readableSize(bytes)}): ${named} (${output_type}), saved as ${recordPath}`;
+  terminal.done('stamped', { file: path, saved: recordPath, sha256, output_type, ...output }, line);
 }
 
 /**
@@ -170,7 +158,6 @@ const isOutputOf = async (workflow: WorkflowFile, record: SavedOutput, path: str
   record.workflow_id === workflow.workflow_id &&
   record.sha256 === (await digestFile(path, { onBytes: terminal.track(path) })).imprint.digest;
 
-/** The file name extensions of each documented output type. */
 const extensionsOf: Readonly<Record<string, readonly string[]>> = {
   image: ['avif', 'bmp', 'gif', 'heic', 'jpeg', 'jpg', 'png', 'svg', 'tif', 'tiff', 'webp'],
   text: ['csv', 'doc', 'docx', 'html', 'json', 'md', 'odt', 'pdf', 'rtf', 'tex', 'txt', 'xml', 'yaml', 'yml'],
@@ -188,34 +175,44 @@ function outputTypeOf(path: string): string {
   throw misuse('its file name does not show its type; give it with --type');
 }
 
-function addStatus(group: Program, { terminal, connect }: Context): void {
-  group
-    .command('status')
-    .description('show the state of the workflow from the service; its page shows what is proved')
-    .addOption(workflowOption)
-    .action(async (options) => {
-      const client = connect();
-      const state = await client.readWorkflow(await openWorkflow(options.workflow));
-      const { workflow_id, status, output_count, tier } = state;
-      const line = `the service says: workflow ${workflow_id} is ${stateNames[status] ?? status}, ${countOf(output_count, 'output')}, tier ${tier}`;
-      terminal.result(state, line, detailsOf(state, client.addressOf(state.verify_url)));
-    });
+/** The commands that ask the service one thing about a workflow. */
+function addRequests(group: Program, { terminal, connect }: Context): void {
+  const add = (name: string, description: string) => group.command(name).description(description).addOption(workflowOption);
+  add('status', 'show the state of the workflow from the service; its page shows what is proved').action(async ({ workflow: file }) => {
+    const client = connect();
+    const state = await client.readWorkflow(await openWorkflow(file));
+    const { workflow_id, status, output_count, tier } = state;
+    const line = `the service says: workflow ${workflow_id} is ${stateNames[status] ?? status}, ${countOf(output_count, 'output')}, tier ${tier}`;
+    terminal.result(state, line, detailsOf(state, client.addressOf(state.verify_url)));
+  });
+
+  add('resend', 'mail a new link to confirm; the old one ends').action(async ({ workflow: file }) => {
+    const workflow = await openWorkflow(file);
+    const answer = await connect().resendLink(workflow);
+    terminal.result(answer, `workflow ${workflow.workflow_id}: a new link is mailed to ${answer.otp_sent_to}; the old one has ended`);
+  });
+
+  add('complete', 'close the workflow: a Merkle root over all outputs is stamped').action(async ({ workflow: file }) => {
+    const client = connect();
+    const completed = await client.completeWorkflow(await openWorkflow(file));
+    const { workflow_id, output_count, completed_at, verify_url } = completed;
+    const line = `the service completed workflow ${workflow_id} at ${withMilliseconds(completed_at)} with ${countOf(output_count, 'output')}`;
+    terminal.result(completed, line, [`anyone may check it at ${client.addressOf(verify_url)}`]);
+  });
 }
 
-/** Names of states as on the page, if they differ from those in the API. */
 const stateNames: Readonly<Record<string, string>> = { pending: 'waiting for the client' };
 
-/** The facts in a workflow's state, one in each line. */
-function detailsOf(state: WorkflowStateResponse, page: string): readonly string[] {
-  const { status, agent_id, merkle_root } = state;
-  const ends = status === 'completed' || status === 'expired' ? [] : [`open until ${withMilliseconds(state.expires_at)}`];
+function detailsOf(state: WorkflowStateResponse, page: string): readonly Line[] {
+  const { status, agent_id, merkle_root, confirmed_at, completed_at } = state;
+  const isOpen = status !== 'completed' && status !== 'expired';
   return [
-    ...(agent_id === undefined || agent_id === erased ? [] : [`agent ${agent_id}`]),
-    ...mailOf(state),
+    agent_id !== undefined && agent_id !== erased && `agent ${agent_id}`,
+    mailOf(state),
     `started at ${withMilliseconds(state.created_at)}`,
-    state.confirmed_at === null ? 'e-mail address not confirmed' : `e-mail address confirmed at ${withMilliseconds(state.confirmed_at)}`,
-    ...(state.completed_at === null ? ends : [`completed at ${withMilliseconds(state.completed_at)}`]),
-    ...(merkle_root === null ? [] : [`Merkle root ${merkle_root}`]),
+    confirmed_at === null ? 'e-mail address not confirmed' : `e-mail address confirmed at ${withMilliseconds(confirmed_at)}`,
+    completed_at === null ? isOpen && `open until ${withMilliseconds(state.expires_at)}` : `completed at ${withMilliseconds(completed_at)}`,
+    merkle_root !== null && `Merkle root ${merkle_root}`,
     `page ${page}`,
   ];
 }
@@ -223,42 +220,13 @@ function detailsOf(state: WorkflowStateResponse, page: string): readonly string[
 /** The service shows this text instead of erased data (W10). */
 const erased = '[REDACTED]';
 
-function mailOf({ mail, user_email }: WorkflowStateResponse): readonly string[] {
-  if (user_email === erased) return ['client erased: e-mail address and agent are permanently deleted'];
-  if (mail === undefined || user_email === undefined) return [];
-  if (mail.status === 'sent')
-    return [`link mailed to ${user_email}${mail.sent_at === null ? '' : ` at ${withMilliseconds(mail.sent_at)}`}`];
-  if (mail.status === 'waiting') return [`mail to ${user_email} not sent yet, tried ${countOf(mail.attempts, 'time')}`];
-  return [`mail to ${user_email} given up after ${countOf(mail.attempts, 'time')}; "qstamp workflow resend" tries again`];
-}
-
-function addResend(group: Program, { terminal, connect }: Context): void {
-  group
-    .command('resend')
-    .description('mail a new link to confirm; the old one ends')
-    .addOption(workflowOption)
-    .action(async (options) => {
-      const workflow = await openWorkflow(options.workflow);
-      const answer = await connect().resendLink(workflow);
-      terminal.result(answer, `workflow ${workflow.workflow_id}: a new link is mailed to ${answer.otp_sent_to}; the old one has ended`);
-    });
-}
-
-function addComplete(group: Program, { terminal, connect }: Context): void {
-  group
-    .command('complete')
-    .description('close the workflow: a Merkle root over all outputs is stamped')
-    .addOption(workflowOption)
-    .action(async (options) => {
-      const client = connect();
-      const completed = await client.completeWorkflow(await openWorkflow(options.workflow));
-      const { workflow_id, output_count, completed_at, verify_url } = completed;
-      terminal.result(
-        completed,
-        `the service completed workflow ${workflow_id} at ${withMilliseconds(completed_at)} with ${countOf(output_count, 'output')}`,
-        [`anyone may check it at ${client.addressOf(verify_url)}`],
-      );
-    });
+function mailOf({ mail, user_email }: WorkflowStateResponse): Line {
+  if (user_email === erased) return 'client erased: e-mail address and agent are permanently deleted';
+  if (mail === undefined || user_email === undefined) return undefined;
+  const tries = countOf(mail.attempts, 'time');
+  if (mail.status === 'waiting') return `mail to ${user_email} not sent yet, tried ${tries}`;
+  if (mail.status !== 'sent') return `mail to ${user_email} given up after ${tries}; "qstamp workflow resend" tries again`;
+  return `link mailed to ${user_email}${mail.sent_at === null ? '' : ` at ${withMilliseconds(mail.sent_at)}`}`;
 }
 
 function addBundle(group: Program, { terminal, connect }: Context): void {
@@ -296,7 +264,7 @@ function addBundle(group: Program, { terminal, connect }: Context): void {
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 function addRedact(group: Program, { terminal, connect, ask }: Context): void {
-  const erased = "the e-mail address, the agent's id and all metadata (also title and file names)";
+  const personal = "the e-mail address, the agent's id and all metadata (also title and file names)";
   group
     .command('redact')
     .description(
@@ -308,8 +276,8 @@ function addRedact(group: Program, { terminal, connect, ask }: Context): void {
     .action(async (options) => {
       const workflow = await openWorkflow(options.workflow);
       const { workflow_id } = workflow;
-      await confirm(options, ask, `Erase ${erased} of workflow ${workflow_id}? This cannot be undone.`);
+      await confirm(options, ask, `Erase ${personal} of workflow ${workflow_id}? This cannot be undone.`);
       const redacted = await connect().redactWorkflow(workflow);
-      terminal.result(redacted, `workflow ${workflow_id}: the service erased ${erased}; outputs and proofs stay`);
+      terminal.result(redacted, `workflow ${workflow_id}: the service erased ${personal}; outputs and proofs stay`);
     });
 }

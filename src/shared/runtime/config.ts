@@ -1,6 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 
@@ -80,14 +79,11 @@ const webhookSecrets = z.string().transform((text, context): Buffer[] => {
   return keys;
 });
 
-/** Returns true for an IP address, or a range of addresses in CIDR notation. */
-function isAddressOrCidr(text: string): boolean {
-  const [address = '', prefix, ...rest] = text.split('/');
-  const bits = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1;
-  return bits > 0 && rest.length === 0 && (prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits));
-}
-
-const addressList = list.refine((items) => items.every(isAddressOrCidr), 'takes a comma-separated list of addresses or CIDRs');
+const addressOrRange = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()]);
+const addressList = list.refine(
+  (items) => items.every((item) => addressOrRange.safeParse(item).success),
+  'takes a comma-separated list of addresses or CIDRs',
+);
 
 /** Origins as browsers write them in `Origin`: a scheme, a host, and a port if it is not the default. */
 const originList = list.refine(
@@ -122,7 +118,7 @@ export const settingsSchema = z.object({
   // There is no default, not even for development, because a known key protects nothing. `npm start` makes a key.
   MASTER_KEY: masterKey,
   SERVICE_TOKENS: serviceTokens.default([developmentToken]),
-  TSP: z.enum(['mock', 'local', 'file'], 'takes mock, local or file').optional(),
+  TSP: z.enum(['mock', 'local', 'file'], 'takes mock, local or file').default('mock'),
   TSP_PROVIDERS_FILE: z.string().min(1).optional(),
   TRUST_ANCHORS_FILE: z.string().min(1).optional(),
   INTERMEDIATES_FILE: z.string().min(1).optional(),
@@ -173,25 +169,7 @@ export const settingsSchema = z.object({
 type Settings = z.output<typeof settingsSchema>;
 
 /** The settings of one process, with their defaults filled in. */
-export type Config = Omit<Settings, 'TSP' | 'TSA_DOOR'> & {
-  readonly TSP: NonNullable<Settings['TSP']>;
-  readonly TSA_DOOR: NonNullable<Settings['TSA_DOOR']>;
-};
-
-/** The names of the settings for providers and trust. */
-const providerSettingNames = {
-  NODE_ENV: true,
-  TSP: true,
-  TSP_PROVIDERS_FILE: true,
-  TRUST_ANCHORS_FILE: true,
-  INTERMEDIATES_FILE: true,
-  IGNORE_CA_PURPOSES: true,
-  TRUSTED_LIST_URLS: true,
-  TRUSTED_LISTS_FILE: true,
-} as const;
-type OptionalProviderSetting = 'NODE_ENV' | 'TRUSTED_LIST_URLS' | 'TRUSTED_LISTS_FILE';
-export type ProviderConfig = Pick<Config, Exclude<keyof typeof providerSettingNames, OptionalProviderSetting>> &
-  Partial<Pick<Config, OptionalProviderSetting>>;
+export type Config = Settings & { readonly TSA_DOOR: NonNullable<Settings['TSA_DOOR']> };
 
 /** The settings that contain secrets. Each may be read from the file in `<NAME>_FILE`. They are never printed. */
 export const secretSettings = [
@@ -214,31 +192,73 @@ export class ConfigError extends Error {
  *
  * @throws ConfigError if a file cannot be read, or if a secret is also set directly
  */
-export function withSecretFiles(environment: Environment): Record<string, string | undefined> {
+export function withSecretFiles(environment: Environment, names: readonly string[] = secretSettings): Record<string, string | undefined> {
   const settings: Record<string, string | undefined> = { ...environment };
-  for (const name of secretSettings) {
+  for (const name of secretSettings.filter((secret) => names.includes(secret))) {
     const file = environment[`${name}_FILE`];
     if (!file) continue;
     if (environment[name]) throw new ConfigError(`${name}_FILE: got a file, but ${name} is set too; set only one of them`);
-    try {
-      // `trim` also removes a byte order mark.
-      settings[name] = readFileSync(file, 'utf8').trim();
-    } catch {
-      throw new ConfigError(`${name}_FILE: got "${file}"; it takes the path of a readable file`);
-    }
+    settings[name] = readSetting(`${name}_FILE: got "${file}"; it`, file, textOf);
   }
   return settings;
 }
 
 /**
- * Reads the variables of `schema` from the environment. An empty variable counts as not set.
+ * Makes something from a file that a setting names.
+ *
+ * @param place the beginning of the error: the setting, and the file in it
+ * @throws ConfigError if the file cannot be read, or `use` throws
+ */
+export function readSetting<T>(place: string, path: string, use: (bytes: Buffer) => T): T {
+  let fault = 'cannot be read';
+  try {
+    const bytes = readFileSync(path);
+    fault = 'cannot be used';
+    return use(bytes);
+  } catch (error) {
+    throw new ConfigError(fault === 'cannot be read' ? `${place} ${fault}` : `${place} ${fault}: ${messageOf(error)}`);
+  }
+}
+
+/** The text of a file. `trim` also removes the byte order mark that some editors write. */
+export const textOf = (bytes: Buffer): string => bytes.toString('utf8').trim();
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/**
+ * Reads a JSON file that a setting names.
+ *
+ * @throws ConfigError with the entry (its name, or its index) and the member, such as ` (acme).auth.username`
+ */
+export function readJsonSetting<Schema extends z.ZodType>(name: keyof Settings, path: string, schema: Schema): z.output<Schema> {
+  const place = `${name}: ${path}`;
+  let given: unknown;
+  try {
+    given = JSON.parse(textOf(readFileSync(path)));
+  } catch (error) {
+    // The parser's message quotes the file and may have several lines, but a ConfigError has only one line.
+    throw new ConfigError(`${place}: cannot be read as JSON (${messageOf(error).replace(/\s+/g, ' ')})`);
+  }
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0]!;
+  const [index, ...members] = issue.path;
+  const named = z.object({ name: z.string() }).safeParse(Array.isArray(given) && given[Number(index)]);
+  const entry = index === undefined ? '' : named.success ? ` (${named.data.name})` : ` [${String(index)}]`;
+  const isUnknown = issue.code === 'unrecognized_keys';
+  const what = isUnknown ? `has an unknown member: ${issue.keys.map((key) => `"${key}"`).join(', ')}` : issue.message;
+  throw new ConfigError(`${place}${[entry, ...members.map(String)].join('.')}: ${what}`);
+}
+
+/**
+ * Reads the variables of `schema` from the environment, and secrets also from their files. An empty variable counts as not set.
  *
  * @throws ConfigError one line: the variable, and either that it is not set, or its value (secrets are not shown) and what it takes
  */
 export function parseSettings<Schema extends z.ZodObject>(schema: Schema, environment: Environment): z.output<Schema> {
-  const given = Object.fromEntries(
-    Object.keys(schema.shape).map((name) => [name, environment[name] === '' ? undefined : environment[name]]),
-  );
+  const names = Object.keys(schema.shape);
+  const settings = withSecretFiles(environment, names);
+  const given = Object.fromEntries(names.map((name) => [name, settings[name] || undefined]));
   const parsed = schema.safeParse(given);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
@@ -249,51 +269,20 @@ export function parseSettings<Schema extends z.ZodObject>(schema: Schema, enviro
   throw new ConfigError(`${name}: got ${got}; it ${issue?.message}`);
 }
 
-/** Sets the default of TSP. @throws ConfigError if TSP needs a providers file and none is set */
-function chooseProvider<Given extends Pick<Settings, 'TSP' | 'TSP_PROVIDERS_FILE'>>(given: Given) {
-  const { TSP = 'mock' } = given;
-  if (TSP !== 'mock' && !given.TSP_PROVIDERS_FILE) {
-    throw new ConfigError(`TSP_PROVIDERS_FILE: got nothing; TSP=${TSP} takes the path of the providers file`);
-  }
-  return { ...given, TSP };
-}
-
-/**
- * Reads only the settings of the providers, for commands that run without a server.
- *
- * @throws ConfigError see `parseSettings`
- */
-export const loadProviderConfig = (environment: Environment): ProviderConfig =>
-  chooseProvider(parseSettings(settingsSchema.pick(providerSettingNames), environment));
-
 /**
  * Reads and checks the settings once, at the start.
  *
  * @throws ConfigError see `parseSettings`
  */
-export function loadConfig(processEnvironment: Environment): Config {
-  const environment = withSecretFiles(processEnvironment);
-  const settings = parseSettings(settingsSchema, environment);
+export function loadConfig(environment: Environment): Config {
+  const config: Settings = parseSettings(settingsSchema, environment);
   // In production, the RFC 3161 endpoint is off until the operator opens it explicitly.
-  const TSA_DOOR = settings.TSA_DOOR ?? (settings.NODE_ENV === 'production' ? 'off' : 'public');
-  const config: Config = { ...chooseProvider(settings), TSA_DOOR };
+  const TSA_DOOR = config.TSA_DOOR ?? (config.NODE_ENV === 'production' ? 'off' : 'public');
   const unnamed = (['OPERATOR_URL', 'OPERATOR_CONTACT'] as const).find((name) => config[name] !== undefined);
   if (unnamed && config.OPERATOR_NAME === undefined) throw new ConfigError(`OPERATOR_NAME: got nothing; ${unnamed} needs it too`);
   const fault = config.NODE_ENV === 'production' ? faultInProduction(config, environment) : undefined;
   if (fault !== undefined) throw new ConfigError(fault);
-  return config;
-}
-
-/** The settings that have rules in production. */
-interface RuledSettings {
-  readonly SERVICE_TOKENS: readonly { readonly product: string; readonly token: string }[];
-  readonly MASTER_KEY: KeyObject;
-  readonly TRUST_PROXY: readonly string[];
-  readonly REDIS_URL: string;
-  readonly MONGODB_URL: string;
-  readonly ALLOW_PLAINTEXT_BACKENDS: boolean;
-  readonly SMTP_URL?: string | undefined;
-  readonly PUBLIC_BASE_URL?: string | undefined;
+  return { ...config, TSA_DOOR };
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -309,9 +298,10 @@ const fewestDifferentCharacters = 16;
  * Returns why production does not start with these settings (S13): one line that names the setting, without secrets. Undefined if it starts.
  * `environment`: the variables as given, without defaults.
  */
-function faultInProduction(settings: RuledSettings, environment: Environment): string | undefined {
+function faultInProduction(settings: Settings, environment: Environment): string | undefined {
   const { SMTP_URL, PUBLIC_BASE_URL } = settings;
-  if (!environment.SERVICE_TOKENS) return 'SERVICE_TOKENS: got nothing; production needs its own product:token pairs';
+  if (!environment.SERVICE_TOKENS && !environment.SERVICE_TOKENS_FILE)
+    return 'SERVICE_TOKENS: got nothing; production needs its own product:token pairs';
   for (const { product, token } of settings.SERVICE_TOKENS) {
     const fault = faultOfToken(token);
     if (fault !== undefined) return `SERVICE_TOKENS: got ${fault.got} for "${product}"; production takes ${fault.takes}`;

@@ -9,16 +9,12 @@ import type { Clock } from './timers.ts';
 import { answerWithin } from './timers.ts';
 
 const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** The maximum time that a scrape waits for the queue or the store, in milliseconds. */
 const answerTimeoutMs = 1_000;
 
-/** The state of the queues. */
 interface QueueFigures {
-  /** The number of waiting stamps. */
   readonly waiting: number;
   /** Since when the oldest stamp waits, in milliseconds since the epoch; null if no stamp waits. */
   readonly oldestAt: number | null;
-  /** The number of jobs that were given up. */
   readonly failedJobs: number;
 }
 
@@ -27,7 +23,6 @@ interface NamedState {
   readonly status: ServiceState;
   /** Only for an own signing key: whether its clock is confirmed, and by how many milliseconds it is ahead. */
   readonly clock?: { readonly state: ClockState; readonly driftMs: number | null } | undefined;
-  /** Only for a provider with a `rate`. */
   readonly rate?: { readonly left: number } | undefined;
   /** RFC 3339; absent: the provider may be asked now. */
   readonly nextRequestAt?: string | undefined;
@@ -47,23 +42,11 @@ interface MetricSources {
   readonly readHealth?: () => readonly NamedState[];
 }
 
-/** The Prometheus metrics of a process of the service. No label contains a caller. */
-export interface Metrics {
-  answered(request: { method: string; route: string; status: number; outcome: 'done' | 'refused' | 'failed'; seconds: number }): void;
-  /** Counts a request that was refused or failed, by the code of the answer. */
-  faulted(fault: { outcome: 'refused' | 'failed'; code: string }): void;
-  rateLimited(limit: string): void;
-  /** Counts one call of a provider. `stamps`: the number of stamps that it was for. */
-  stamped(call: { provider: string; outcome: 'stamped' | 'failed' | 'refused'; seconds: number; stamps: number }): void;
-  mailed(outcome: 'sent' | 'deferred' | 'failed'): void;
-  jobFailed(job: string): void;
-  /** Counts the results of a renewal run. `due`: evidence that is still due. `unknown`: evidence that could not be judged. */
-  renewed(run: { renewed: number; lapsed: number; asks: number; due: number; unknown: number }): void;
-  /** Returns the text of a scrape and its media type. */
-  read(sources: MetricSources): Promise<{ body: string; contentType: string }>;
-}
+type Outcome = 'done' | 'refused' | 'failed';
+export type Metrics = ReturnType<typeof createMetrics>;
 
-export function createMetrics({ clock }: { clock: Clock }): Metrics {
+/** The Prometheus metrics of a process of the service. No label contains a caller. */
+export function createMetrics({ clock }: { clock: Clock }) {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
@@ -155,23 +138,28 @@ export function createMetrics({ clock }: { clock: Clock }): Metrics {
   }
 
   return {
-    answered: ({ method, route, status, outcome, seconds: took }) => requests.observe({ method, route, status, outcome }, took),
-    faulted: ({ outcome, code }) => (outcome === 'refused' ? refusals : failures).inc({ code }),
-    rateLimited: (limit) => limited.inc({ limit }),
-    stamped: ({ provider, outcome, seconds: took, stamps: count }) => {
+    answered: ({ seconds: took, ...labels }: { method: string; route: string; status: number; outcome: Outcome; seconds: number }): void =>
+      requests.observe(labels, took),
+    faulted: ({ outcome, code }: { outcome: 'refused' | 'failed'; code: string }): void =>
+      (outcome === 'refused' ? refusals : failures).inc({ code }),
+    rateLimited: (limit: string): void => limited.inc({ limit }),
+    /** Counts one call of a provider. `stamps`: the number of stamps that it was for. */
+    stamped: (call: { provider: string; outcome: 'stamped' | 'failed' | 'refused'; seconds: number; stamps: number }): void => {
+      const { provider, outcome, seconds: took, stamps: count } = call;
       for (let stamp = 0; stamp < count; stamp += 1) stamps.observe({ provider, outcome }, took);
       if (outcome === 'stamped') leaves.observe({ provider }, count);
     },
-    mailed: (outcome) => mails.inc({ outcome }),
-    jobFailed: (job) => jobs.inc({ job }),
-    renewed: (run) => {
+    mailed: (outcome: 'sent' | 'deferred' | 'failed'): void => mails.inc({ outcome }),
+    jobFailed: (job: string): void => jobs.inc({ job }),
+    /** Counts the results of a renewal run. `due`: evidence that is still due. `unknown`: evidence that could not be judged. */
+    renewed: (run: { renewed: number; lapsed: number; asks: number; due: number; unknown: number }): void => {
       renewals.inc({ outcome: 'renewed' }, run.renewed);
       renewals.inc({ outcome: 'lapsed' }, run.lapsed);
       renewals.inc({ outcome: 'asked' }, run.asks);
       due.set(run.due);
       unknown.set(run.unknown);
     },
-    read: async (sources) => {
+    read: async (sources: MetricSources): Promise<{ body: string; contentType: string }> => {
       await collect(sources);
       return { body: await registry.metrics(), contentType: registry.contentType };
     },

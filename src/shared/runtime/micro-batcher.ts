@@ -3,14 +3,12 @@
  * at once. Items that arrive during a batch are sent together when this batch returns, or as soon as they fill a batch.
  */
 export interface MicroBatcher<Item, Result> {
-  /** Resolves with the result of this item, or rejects if its batch rejects. */
   add(item: Item): Promise<Result>;
   /** Removes an item that is in no batch yet. Its promise then never settles. Returns false if the item is not waiting. */
   remove(item: Item): boolean;
 }
 
 interface MicroBatcherOptions<Item, Result> {
-  /** The maximum number of items in a batch. */
   readonly maxItems: number;
   /**
    * Returns a result for each item, in the same order. The batch counts as finished when `send` resolves. A result may itself be a promise, and

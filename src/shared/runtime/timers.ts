@@ -34,7 +34,6 @@ export async function untilDone(
 /** The delay rejects only when the signal aborts. */
 const pause = (ms: number, signal: AbortSignal): Promise<void> => delay(ms, undefined, { ref: false, signal }).catch(() => undefined);
 
-/** The time of `within` is over. */
 export class TooLateError extends Error {
   override readonly name = 'TooLateError';
 }

@@ -86,7 +86,6 @@ const sequenceTag = 0x30;
 
 export function createTokenJudge(deps: {
   trust: TrustSettings;
-  /** The trusted lists in force. */
   lists: () => ListIndex;
   /** Undefined: mock tokens cannot be verified here. */
   mockKey?: () => Promise<KeyObject>;
@@ -105,12 +104,14 @@ export function createTokenJudge(deps: {
       if (isMock || bytes[0] !== sequenceTag) return { ok: false, code: 'unknown_format' };
       const lists = deps.lists();
       const listed = lists.isEmpty ? undefined : lists.trustWith(trust.extraTrust);
-      return judgeEvidence({ bytes, imprints, trust, lists, listed, nowMs: deps.clock() }, provider);
+      const named = trust.providers.filter(({ settings }) => settings.name === provider);
+      const isNamed = named.length > 0;
+      const candidates = isNamed ? named : trust.providers;
+      return judgeEvidence({ bytes, imprints, trust, lists, listed, nowMs: deps.clock(), name: provider, isNamed, candidates });
     },
   };
 }
 
-/** A token or record, and everything by which it is judged. */
 interface Evidence {
   readonly bytes: Buffer;
   readonly imprints: readonly Imprint[];
@@ -119,16 +120,12 @@ interface Evidence {
   /** The services of the lists as trust anchors. Undefined: there is no list. */
   readonly listed: TrustStore | undefined;
   readonly nowMs: number;
-}
-
-/** The providers to which the token may belong. */
-interface Candidates {
-  /** The recorded name. */
+  /** The name of the provider in the record of the stamp. */
   readonly name: string | undefined;
-  /** The provider with this name; all providers if there is no name, or no provider with this name is configured any more. */
-  readonly providers: readonly TrustedProvider[];
   /** Whether the recorded provider is configured. Then nobody else makes the token, or the first token of a record, valid. */
   readonly isNamed: boolean;
+  /** The provider with this name; all providers if there is no name, or no provider with this name is configured any more. */
+  readonly candidates: readonly TrustedProvider[];
 }
 
 /**
@@ -141,15 +138,12 @@ interface Candidates {
  * 4. If no source trusts it, it is not proved, or it has a fault of its own.
  * 5. Otherwise it is valid, and may be qualified.
  */
-async function judgeEvidence(evidence: Evidence, providerName: string | undefined): Promise<Judgement> {
-  const named = evidence.trust.providers.filter(({ settings }) => settings.name === providerName);
-  const isNamed = named.length > 0;
-  const candidates = { name: providerName, providers: isNamed ? named : evidence.trust.providers, isNamed };
-  const findings = await verifyBySources(evidence, candidates);
+async function judgeEvidence(evidence: Evidence): Promise<Judgement> {
+  const findings = await verifyBySources(evidence);
   const [revoked] = findings.flatMap(({ result }) => (!result.ok && result.code === 'certificate_revoked' ? [result] : []));
   if (revoked) return revoked;
-  const fit = fitPolicy(evidence, findings, candidates);
-  if (fit === undefined) return judgeUnproved(evidence, findings, candidates);
+  const fit = fitPolicy(evidence, findings);
+  if (fit === undefined) return judgeUnproved(evidence, findings);
   if ('code' in fit) return { ok: false, code: fit.code };
   const { result, provider, isProviderKnown, isTrustedByList } = fit;
   return {
@@ -160,7 +154,7 @@ async function judgeEvidence(evidence: Evidence, providerName: string | undefine
     provider,
     isProviderKnown,
     isTrustedByList,
-    qualification: await qualify(evidence, findings, fit, candidates),
+    qualification: await qualify(evidence, findings, fit),
     tst: result.token,
     verified: result,
   };
@@ -181,15 +175,16 @@ interface Finding {
  * anyone can remove a certificate from it. If several roots certify a CA, only configured certificates are sure to show every path
  * (docs/operators/providers.md).
  */
-async function verifyBySources(evidence: Evidence, { providers, isNamed }: Candidates): Promise<readonly Finding[]> {
+async function verifyBySources(evidence: Evidence): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
-  for (const provider of providers) {
+  for (const provider of evidence.candidates) {
     const result = await verifyBy(evidence, provider.trust);
     findings.push({ provider, result });
     // An encoding error is the same for every source, so the others need not be tried.
     if (!result.ok && result.code.startsWith('der_')) return findings;
   }
-  if (!isNamed && !findings.some(({ result }) => result.ok)) findings.push({ result: await verifyBy(evidence, evidence.trust.extraTrust) });
+  if (!evidence.isNamed && !findings.some(({ result }) => result.ok))
+    findings.push({ result: await verifyBy(evidence, evidence.trust.extraTrust) });
   if (evidence.listed) findings.push({ isByList: true, result: await verifyBy(evidence, evidence.listed) });
   return findings;
 }
@@ -231,11 +226,8 @@ interface Fit {
  * Chooses the first source whose policy and status the token fits. Undefined: no source trusts the token. A code: a source trusts it, but it does not
  * fit.
  */
-function fitPolicy(
-  evidence: Evidence,
-  findings: readonly Finding[],
-  { name, isNamed }: Candidates,
-): Fit | { readonly code: ReasonCode } | undefined {
+function fitPolicy(evidence: Evidence, findings: readonly Finding[]): Fit | { readonly code: ReasonCode } | undefined {
+  const { name, isNamed } = evidence;
   const trusting = findings.flatMap(({ provider, result }) => (provider && result.ok ? [{ provider, result }] : []));
   const ofPolicy = trusting.filter(({ provider, result }) => policyFits(provider, result));
   const isProviderKnown = name === undefined || isNamed;
@@ -269,7 +261,7 @@ const statusFits = ({ grantedWithMods }: Verified, provider?: TrustedProvider): 
   !grantedWithMods || provider?.settings.acceptGrantedWithMods === true;
 
 /** Judges a token that no source trusts. If it has a fault whomever one trusts, that is the answer. */
-async function judgeUnproved(evidence: Evidence, findings: readonly Finding[], { providers }: Candidates): Promise<Judgement> {
+async function judgeUnproved(evidence: Evidence, findings: readonly Finding[]): Promise<Judgement> {
   // Apart from a revocation, only one refusal by the lists is about the token: a service that is no CA certified the signer.
   const refusals = findings.flatMap(({ isByList, result }) => (result.ok || (isByList && result.code !== 'issuer_not_ca') ? [] : [result]));
   const fault = refusals.find(({ code }) => verdictOf(code) === 'not_valid');
@@ -279,7 +271,8 @@ async function judgeUnproved(evidence: Evidence, findings: readonly Finding[], {
     verifyEvidence(evidence.bytes, { ...contextOf(evidence), trust: store }),
   );
   if (!own.ok) return verdictOf(own.code) === 'not_proved' ? refusal : own;
-  if (!statusFits(own) && !providers.some((provider) => statusFits(own, provider))) return { ok: false, code: 'granted_with_mods' };
+  if (!statusFits(own) && !evidence.candidates.some((provider) => statusFits(own, provider)))
+    return { ok: false, code: 'granted_with_mods' };
   const said = qualificationBy(evidence, own, []);
   return { ...refusal, stated: own, ...(said.basis === 'list' && !isQualified(said) && { qualification: said }) };
 }
@@ -288,19 +281,14 @@ async function judgeUnproved(evidence: Evidence, findings: readonly Finding[], {
  * Decides whether a valid token is qualified. It may lead to the trust anchors of several providers: by the operator's word it is qualified only if all
  * of them are, whatever name the record of the stamp has.
  */
-async function qualify(
-  evidence: Evidence,
-  findings: readonly Finding[],
-  { result, providers }: Fit,
-  candidates: Candidates,
-): Promise<Qualification> {
+async function qualify(evidence: Evidence, findings: readonly Finding[], { result, providers }: Fit): Promise<Qualification> {
   const own = qualificationBy(evidence, result, providers);
   const listed = findings.find(({ isByList }) => isByList)?.result;
   const said = listed?.ok ? qualificationBy(evidence, listed, []) : undefined;
   // A trust anchor may lead to another chain than the one that the lists know.
   const judged = said && (own.basis !== 'list' || isQualified(said)) ? said : own;
   const isWord = judged.basis === 'operator' && isQualified(judged);
-  if (!isWord || !(await leadsToUnqualified(evidence, candidates.providers))) return judged;
+  if (!isWord || !(await leadsToUnqualified(evidence))) return judged;
   return notQualified('provider_not_qualified', judged.isClaimedByToken);
 }
 
@@ -317,9 +305,9 @@ function qualificationBy({ trust, lists, nowMs }: Evidence, verified: Verified, 
 }
 
 /** Returns true if a token also leads to the trust anchors of a provider that was not tried and that the operator does not call qualified. */
-async function leadsToUnqualified(evidence: Evidence, tried: readonly TrustedProvider[]): Promise<boolean> {
+async function leadsToUnqualified(evidence: Evidence): Promise<boolean> {
   for (const provider of evidence.trust.providers) {
-    if (tried.includes(provider) || provider.settings.qualified === true) continue;
+    if (evidence.candidates.includes(provider) || provider.settings.qualified === true) continue;
     const result = await verifyBy(evidence, provider.trust);
     if (result.ok && policyFits(provider, result)) return true;
   }

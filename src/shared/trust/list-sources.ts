@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { type Config, ConfigError } from '../runtime/config.ts';
+import { type Config, ConfigError, readJsonSetting, readSetting } from '../runtime/config.ts';
 import { isTerritory, readSignersFile } from './lists/index.ts';
 
-/** The settings for trusted lists. */
 type ListConfig = Pick<Config, 'TRUSTED_LIST_URLS' | 'LOTL_SIGNERS_FILE' | 'TRUSTED_LISTS_FILE'>;
 
 /** Where trusted lists come from. */
@@ -33,10 +31,11 @@ const entry = z
   })
   .refine(({ url, file }) => (url === undefined) !== (file === undefined), 'takes either "url" or "file"');
 
-const isEachOnce = (entries: readonly { readonly territory: string }[]): boolean =>
-  new Set(entries.map(({ territory }) => territory)).size === entries.length;
+const fileSchema = z
+  .array(entry, 'takes a list of entries')
+  .min(1, 'takes at least one entry')
+  .refine((entries) => new Set(entries.map(({ territory }) => territory)).size === entries.length, 'takes each country once');
 
-/** Whether this installation uses trusted lists. */
 export const usesTrustedLists = ({ TRUSTED_LIST_URLS, TRUSTED_LISTS_FILE }: Partial<ListConfig>): boolean =>
   TRUSTED_LIST_URLS !== undefined || TRUSTED_LISTS_FILE !== undefined;
 
@@ -52,36 +51,13 @@ export function loadListSources({ TRUSTED_LIST_URLS: addresses, LOTL_SIGNERS_FIL
 }
 
 function readListsFile(path: string): ListSource[] {
-  const wrong = (what: string) => new ConfigError(`TRUSTED_LISTS_FILE: ${path}${what}`);
-  let given: unknown;
-  try {
-    // `trim` also removes a byte order mark, which some editors write and JSON does not have.
-    given = JSON.parse(readFileSync(path, 'utf8').trim());
-  } catch (error) {
-    throw wrong(` cannot be read as JSON (${String(error instanceof Error ? error.message : error).replace(/\s+/g, ' ')})`);
-  }
-  const parsed = z
-    .array(entry, 'takes a list of entries')
-    .min(1, 'takes at least one entry')
-    .refine(isEachOnce, 'takes each country once')
-    .safeParse(given);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    const place = (issue?.path ?? []).map((part) => (typeof part === 'number' ? ` [${part}]` : `.${String(part)}`)).join('');
-    throw wrong(`${place} ${issue?.message}`);
-  }
+  const entries = readJsonSetting('TRUSTED_LISTS_FILE', path, fileSchema);
   const locate = (file: string) => resolve(dirname(path), file);
-  return parsed.data.map(({ territory, url, file, signers_file }) => ({
+  return entries.map(({ territory, url, file, signers_file }) => ({
     territory,
     place: url === undefined ? { file: locate(String(file)) } : { address: url },
     signers: readSigners(`TRUSTED_LISTS_FILE: ${path} (${territory}).signers_file: "${signers_file}"`, locate(signers_file)),
   }));
 }
 
-function readSigners(what: string, path: string): Uint8Array[] {
-  try {
-    return readSignersFile(readFileSync(path));
-  } catch (error) {
-    throw new ConfigError(`${what} cannot be used: ${error instanceof Error ? error.message : error}`);
-  }
-}
+const readSigners = (place: string, path: string): Uint8Array[] => readSetting(place, path, readSignersFile);

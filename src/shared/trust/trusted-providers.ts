@@ -1,11 +1,21 @@
-import { readFileSync } from 'node:fs';
+import type { z } from 'zod';
 import { mockProviderName } from '../domain/mock-token.ts';
 import { createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from '../rfc3161/index.ts';
-import { ConfigError, type ProviderConfig } from '../runtime/config.ts';
+import { ConfigError, readSetting, settingsSchema } from '../runtime/config.ts';
 import { usesTrustedLists } from './list-sources.ts';
 import { loadProvidersFile, type ProviderSettings } from './providers-file.ts';
 
-/** A configured provider with its trust store. */
+export const trustSettingsSchema = settingsSchema.pick({
+  NODE_ENV: true,
+  TSP: true,
+  TSP_PROVIDERS_FILE: true,
+  TRUST_ANCHORS_FILE: true,
+  INTERMEDIATES_FILE: true,
+  IGNORE_CA_PURPOSES: true,
+  TRUSTED_LIST_URLS: true,
+  TRUSTED_LISTS_FILE: true,
+});
+
 export interface TrustedProvider {
   readonly settings: ProviderSettings;
   readonly trust: TrustStore;
@@ -22,65 +32,45 @@ export interface TrustSettings {
   readonly extraTrust: TrustStore;
 }
 
-function storeOf<T>(place: string, create: () => T): T {
-  try {
-    return create();
-  } catch (error) {
-    throw new ConfigError(`${place}: ${error instanceof Error ? error.message : error}`);
-  }
-}
-
-function readPem(setting: string, file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    throw new ConfigError(`${setting}: got "${file}"; it cannot be read`);
-  }
-}
-
-/** Throws if in production the entry of a key says nothing about its clock. Signing with an unchecked clock must be configured explicitly. */
-function refuseUncheckedClocks({ NODE_ENV, TSP_PROVIDERS_FILE: file }: ProviderConfig, settings: readonly ProviderSettings[]): void {
-  const blind = NODE_ENV === 'production' && settings.find((one) => one.type === 'key' && one.clock === undefined);
-  if (!blind) return;
-  throw new ConfigError(
-    `TSP_PROVIDERS_FILE: ${file} (${blind.name}).clock: got nothing; production takes {"ntp": ["…"]}, or "unchecked" if set explicitly`,
-  );
-}
-
-/** Throws if a provider is qualified only by a trusted list and no list is configured: no stamp of it could ever be qualified. */
-function refuseMissingLists(config: ProviderConfig, settings: readonly ProviderSettings[]): void {
-  const unlisted = usesTrustedLists(config) ? undefined : settings.find(({ qualified }) => qualified === 'from_list');
-  if (!unlisted) return;
-  throw new ConfigError(
-    `TSP_PROVIDERS_FILE: ${config.TSP_PROVIDERS_FILE} (${unlisted.name}).qualified: got "from_list"; that needs TRUSTED_LIST_URLS or TRUSTED_LISTS_FILE`,
-  );
-}
-
 /** Reads the trust settings of this installation. @throws ConfigError for a file that cannot be read or has no certificate */
-export function loadTrustSettings(config: ProviderConfig): TrustSettings {
-  const settings = config.TSP_PROVIDERS_FILE && config.TSP !== 'mock' ? loadProvidersFile(config.TSP_PROVIDERS_FILE) : [];
-  refuseUncheckedClocks(config, settings);
-  refuseMissingLists(config, settings);
-  const { TRUST_ANCHORS_FILE: anchorsFile, INTERMEDIATES_FILE: intermediatesFile } = config;
-  const shared = intermediatesFile === undefined ? [] : [readPem('INTERMEDIATES_FILE', intermediatesFile)];
-  if (intermediatesFile !== undefined)
-    storeOf(`INTERMEDIATES_FILE: got "${intermediatesFile}"`, () => createTrustStore({ anchors: [], intermediates: shared }));
-  const anchors = anchorsFile === undefined ? [] : [readPem('TRUST_ANCHORS_FILE', anchorsFile)];
-  const known = [
-    ...shared,
-    ...settings.flatMap(({ intermediatesPem, trustAnchorsPem }) => [intermediatesPem ?? [], trustAnchorsPem].flat()),
-  ];
+export function loadTrustSettings(config: Partial<z.output<typeof trustSettingsSchema>>): TrustSettings {
+  const { TSP = 'mock', TSP_PROVIDERS_FILE: file, TRUST_ANCHORS_FILE: anchorsFile, INTERMEDIATES_FILE: intermediatesFile } = config;
+  if (TSP !== 'mock' && !file) throw new ConfigError(`TSP_PROVIDERS_FILE: got nothing; TSP=${TSP} takes the path of the providers file`);
+  const settings = TSP !== 'mock' && file ? loadProvidersFile(file) : [];
+  // Signing with an unchecked clock must be configured explicitly.
+  const blind = config.NODE_ENV === 'production' && settings.find((one) => one.type === 'key' && one.clock === undefined);
+  if (blind) {
+    const takes = 'production takes {"ntp": ["…"]}, or "unchecked" if set explicitly';
+    throw new ConfigError(`TSP_PROVIDERS_FILE: ${file} (${blind.name}).clock: got nothing; ${takes}`);
+  }
+  // No stamp of such a provider could ever be qualified.
+  const unlisted = usesTrustedLists(config) ? undefined : settings.find(({ qualified }) => qualified === 'from_list');
+  if (unlisted) {
+    const needs = 'that needs TRUSTED_LIST_URLS or TRUSTED_LISTS_FILE';
+    throw new ConfigError(`TSP_PROVIDERS_FILE: ${file} (${unlisted.name}).qualified: got "from_list"; ${needs}`);
+  }
+  const known = settings.flatMap(({ intermediatesPem, trustAnchorsPem }) => [intermediatesPem ?? [], trustAnchorsPem].flat());
+  if (intermediatesFile !== undefined) {
+    const shared = readSetting(`INTERMEDIATES_FILE: got "${intermediatesFile}"; it`, intermediatesFile, (pem) => {
+      createTrustStore({ anchors: [], intermediates: [pem.toString('utf8')] });
+      return pem.toString('utf8');
+    });
+    known.unshift(shared);
+  }
   const build = (own: TrustMaterial): TrustStore => createTrustStore(withListsOf(settings, { ...own, intermediates: known }));
+  const buildExtra = (anchors: readonly string[]) => build({ anchors, areCaPurposesIgnored: config.IGNORE_CA_PURPOSES ?? false });
   return {
-    providers: settings.map((provider) => ({
-      settings: provider,
-      trust: storeOf(`TSP_PROVIDERS_FILE: ${config.TSP_PROVIDERS_FILE} (${provider.name})`, () =>
-        build({ anchors: [provider.trustAnchorsPem], crls: provider.crl === undefined ? [] : [provider.crl] }),
-      ),
-    })),
-    extraTrust: storeOf(`TRUST_ANCHORS_FILE: got "${anchorsFile}"`, () =>
-      build({ anchors, areCaPurposesIgnored: config.IGNORE_CA_PURPOSES }),
-    ),
+    providers: settings.map((provider) => {
+      try {
+        return { settings: provider, trust: build({ anchors: [provider.trustAnchorsPem], crls: provider.crl ? [provider.crl] : [] }) };
+      } catch (error) {
+        throw new ConfigError(`TSP_PROVIDERS_FILE: ${file} (${provider.name}): ${error instanceof Error ? error.message : error}`);
+      }
+    }),
+    extraTrust:
+      anchorsFile === undefined
+        ? buildExtra([])
+        : readSetting(`TRUST_ANCHORS_FILE: got "${anchorsFile}"; it`, anchorsFile, (pem) => buildExtra([pem.toString('utf8')])),
   };
 }
 

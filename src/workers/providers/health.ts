@@ -1,15 +1,15 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Qualification } from '../../shared/domain/qualification.ts';
-import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { ClockState } from '../../shared/domain/service-state.ts';
 import { type Proof, sha256Imprint, type TokenProof } from '../../shared/domain/stamp.ts';
 import type { ProviderHealth } from '../../shared/redis/heartbeat.ts';
 import type { RateView, RequestRate } from '../../shared/redis/provider-notes.ts';
 import type { Verified } from '../../shared/rfc3161/index.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
+import type { Metrics } from '../../shared/runtime/metrics.ts';
 import { type Clock, every } from '../../shared/runtime/timers.ts';
 import type { RateSettings } from '../../shared/trust/providers-file.ts';
-import { RateReachedError, type StampSubject, TierUnavailableError, type TimestampProvider } from './provider.ts';
+import { RateReachedError, type StampSubject } from './provider.ts';
 
 /** After this many failed calls in a row a provider is in outage. */
 const outageAfterFailures = 3;
@@ -20,20 +20,14 @@ const rememberedCalls = 512;
 /** Whether the provider needs a test stamp: it has never answered, its last call failed, or it is in outage. */
 export const isDoubtful = ({ status, lastSuccessAt }: ProviderHealth): boolean => status !== 'operational' || lastSuccessAt === null;
 
-/** Records the calls of one provider. */
-interface HealthRecord {
-  succeeded(latencyMs: number): void;
-  failed(): void;
-  read(): ProviderHealth;
-}
+/** Called after each request that was made for callers; `stamps` is the number of their stamps in it. */
+export type OnCall = Metrics['stamped'];
 
-/** `isOut`: whether the provider's circuit breaker is open. */
-export function createHealthRecord(options: {
-  name: string;
-  isQualified: () => boolean;
-  clock: Clock;
-  isOut?: () => boolean;
-}): HealthRecord {
+/** Says who caused a failed call: the provider, the caller (whose request cannot be served), or nobody of these two. */
+type Blame = (error: unknown) => 'provider' | 'caller' | 'nobody';
+
+/** Records the calls of one provider. `isOut`: whether its circuit breaker is open. */
+export function createHealthRecord(options: { name: string; isQualified: () => boolean; clock: Clock; isOut?: () => boolean }) {
   const { name, isQualified, clock, isOut = () => false } = options;
   const latencies: number[] = [];
   let calls = 0;
@@ -45,92 +39,40 @@ export function createHealthRecord(options: {
     return failuresInARow > 0 ? 'degraded' : 'operational';
   };
   return {
-    succeeded: (latencyMs) => {
-      failuresInARow = 0;
-      lastSuccessMs = clock();
-      latencies[calls % rememberedCalls] = latencyMs;
-      calls += 1;
+    /** Makes one call and records how it ended. */
+    call: async <T>(work: () => Promise<T>, blame: Blame, onCall: OnCall): Promise<T> => {
+      const startedAt = performance.now();
+      const end = (outcome: 'stamped' | 'failed' | 'refused') =>
+        onCall({ provider: name, outcome, seconds: (performance.now() - startedAt) / 1_000, stamps: 1 });
+      try {
+        const answer = await work();
+        failuresInARow = 0;
+        lastSuccessMs = clock();
+        latencies[calls % rememberedCalls] = Math.round(performance.now() - startedAt);
+        calls += 1;
+        end('stamped');
+        return answer;
+      } catch (error) {
+        const atFault = blame(error);
+        if (atFault === 'provider') failuresInARow += 1;
+        if (atFault !== 'nobody') end(atFault === 'caller' ? 'refused' : 'failed');
+        throw error;
+      }
     },
-    failed: () => {
-      failuresInARow += 1;
-    },
-    read: () => {
+    read: (): ProviderHealth => {
       const sorted = latencies.toSorted((a, b) => a - b);
       const quantile = (q: number) => sorted[Math.ceil(q * sorted.length) - 1] ?? null;
-      const lastSuccessAt = lastSuccessMs === undefined ? null : new Date(lastSuccessMs).toISOString();
       const qualified = isQualified();
       return {
         name,
         isQualified: qualified,
         mayBeQualified: qualified,
         status: status(),
-        lastSuccessAt,
+        lastSuccessAt: lastSuccessMs === undefined ? null : new Date(lastSuccessMs).toISOString(),
         p50: quantile(0.5),
         p95: quantile(0.95),
       };
     },
-  };
-}
-
-/** How a stamp request to a provider ended. `refused`: the caller's request cannot be served, so the provider has not failed. */
-type StampOutcome = 'stamped' | 'failed' | 'refused';
-
-/** Called after each request that was made for callers; `stamps` is the number of their stamps in it. For the metrics. */
-export type OnCall = (call: { provider: string; outcome: StampOutcome; seconds: number; stamps: number; error?: unknown }) => void;
-
-/** Says who caused a failed call: the provider, the caller (whose request cannot be served), or nobody of these two. */
-type Blame = (error: unknown) => 'provider' | 'caller' | 'nobody';
-
-/** Runs one call of a provider and records the result. */
-export async function recordCall<T>(
-  { record, onCall, provider }: { record: HealthRecord; onCall: OnCall; provider: string },
-  call: () => Promise<T>,
-  blame: Blame,
-): Promise<T> {
-  const startedAt = performance.now();
-  try {
-    const answer = await call();
-    const tookMs = performance.now() - startedAt;
-    record.succeeded(Math.round(tookMs));
-    onCall({ provider, outcome: 'stamped', seconds: tookMs / 1_000, stamps: 1 });
-    return answer;
-  } catch (error) {
-    const atFault = blame(error);
-    if (atFault === 'provider') record.failed();
-    if (atFault !== 'nobody') {
-      onCall({
-        provider,
-        outcome: atFault === 'caller' ? 'refused' : 'failed',
-        seconds: (performance.now() - startedAt) / 1_000,
-        stamps: 1,
-        error,
-      });
-    }
-    throw error;
-  }
-}
-
-/** Wraps a provider so that its calls are recorded. */
-export function withHealthRecord(
-  provider: TimestampProvider,
-  clock: Clock,
-  onCall: OnCall = () => undefined,
-): { provider: TimestampProvider; record: HealthRecord; check(): Promise<ProviderCheck> } {
-  const { name, isQualified } = provider;
-  const record = createHealthRecord({ name, isQualified: () => isQualified, clock });
-  // The mock provider's key is in the store. If the store is down, nobody is blamed.
-  const blame: Blame = (error) => {
-    if (error instanceof TierUnavailableError) return 'caller';
-    return error instanceof ServiceError ? 'nobody' : 'provider';
-  };
-  const stampTelling =
-    (tell: OnCall): TimestampProvider['stamp'] =>
-    (subject) =>
-      recordCall({ record, onCall: tell, provider: name }, () => provider.stamp(subject), blame);
-  return {
-    provider: { ...provider, stamp: stampTelling(onCall) },
-    record,
-    check: () => checkProvider({ name, stamp: stampTelling(() => undefined) }, clock),
   };
 }
 
@@ -182,7 +124,6 @@ export interface ProviderCheck {
   readonly rate?: RateSettings & RateView;
 }
 
-/** The functions of a provider that a check needs. */
 interface CheckedProvider {
   readonly name: string;
   readonly stamp: (subject: StampSubject) => Promise<Proof>;
@@ -193,19 +134,23 @@ interface CheckedProvider {
 }
 
 /** The message of an error and those of its causes: for system errors only the causes are specific. */
-function faultOf(error: unknown): string {
+function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
   const said = code && !error.message.includes(code) ? [error.message, code].filter(Boolean).join(' ') : error.message;
-  return error.cause === undefined ? said : `${said}: ${faultOf(error.cause)}`;
+  return error.cause === undefined ? said : `${said}: ${messageOf(error.cause)}`;
 }
 
 /** Requests one stamp of random bytes from a provider and discards it. Any failure is part of the result; this never throws. */
 export async function checkProvider(provider: CheckedProvider, clock: Clock): Promise<ProviderCheck> {
   const { rate } = provider;
-  const check = { ...(await askProvider(provider, clock)), ...(rate && { rate: { ...rate.settings, ...rate.view() } }) };
-  const read = provider.readClock?.();
-  return read ? { ...check, clock: read.state, clockDifferenceMs: read.driftMs && Math.round(read.driftMs) } : check;
+  const check = await askProvider(provider, clock);
+  const own = provider.readClock?.();
+  return {
+    ...check,
+    ...(rate && { rate: { ...rate.settings, ...rate.view() } }),
+    ...(own && { clock: own.state, clockDifferenceMs: own.driftMs && Math.round(own.driftMs) }),
+  };
 }
 
 async function askProvider({ name, stamp, readToken }: CheckedProvider, clock: Clock): Promise<ProviderCheck> {
@@ -228,6 +173,6 @@ async function askProvider({ name, stamp, readToken }: CheckedProvider, clock: C
     };
   } catch (error) {
     const verdict = error instanceof RateReachedError ? 'not_asked' : 'failed';
-    return { ...asked, isQualified: false, verdict, fault: faultOf(error), latencyMs: latencyMs() };
+    return { ...asked, isQualified: false, verdict, fault: messageOf(error), latencyMs: latencyMs() };
   }
 }

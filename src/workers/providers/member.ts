@@ -5,11 +5,11 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { TokenProof } from '../../shared/domain/stamp.ts';
 import { repliedQualificationOf } from '../../shared/queue/jobs.ts';
 import type { ProviderHealth } from '../../shared/redis/heartbeat.ts';
-import type { Breaker, ProviderNotes } from '../../shared/redis/provider-notes.ts';
+import type { ProviderNotes } from '../../shared/redis/provider-notes.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { Clock } from '../../shared/runtime/timers.ts';
 import { every, within } from '../../shared/runtime/timers.ts';
-import { checkProvider, createHealthRecord, type OnCall, type ProviderCheck, recordCall } from './health.ts';
+import { checkProvider, createHealthRecord, type OnCall, type ProviderCheck } from './health.ts';
 import { RateReachedError, type StampSubject, TierUnavailableError, TimeUnavailableError, TsaRefusedError } from './provider.ts';
 import { InvalidAnswerError, isTimeFault, type Rfc3161Provider } from './rfc3161.ts';
 import { TransportError } from './tsa-client.ts';
@@ -37,51 +37,28 @@ class ProviderOutError extends Error {
   override readonly name = 'ProviderOutError';
 }
 
+/** Who caused a failed call. */
+function blame(error: unknown): 'provider' | 'caller' | 'nobody' {
+  if (error instanceof TsaRefusedError || error instanceof TierUnavailableError) return 'caller';
+  return [CutShortError, RateReachedError, ServiceError].some((kind) => error instanceof kind) ? 'nobody' : 'provider';
+}
+
+export type Member = ReturnType<typeof createMember>;
+
 /** One TSA of a pool, with a circuit breaker and a limit of calls at a time. */
-export interface Member {
-  readonly provider: Rfc3161Provider;
-  /** The maximum number of calls at a time for stamps that nobody waits for. */
-  readonly promisedPlaces: number;
-  /**
-   * @param shareMs the time that this provider may use, including the wait for a free place
-   * @param stamps the number of callers' stamps in this request, for the metrics
-   */
-  ask(subject: StampSubject, shareMs: number, stamps: number): Promise<TokenProof>;
-  check(shareMs: number): Promise<ProviderCheck>;
-  health(): ProviderHealth;
-  /** Whether the circuit breaker is open. */
-  isOut(): boolean;
-  /** Whether other workers have asked it lately, and it has not failed. Only known for a provider with a `rate`. */
-  isInUse(): boolean;
-  /** Reads what other workers have noted about the provider. */
-  refresh(): Promise<void>;
-  close(): void;
-}
-
-/** What a failed call means for the provider's breaker; undefined: it is not the provider's fault. */
-function faultOf(error: unknown, clock: Clock): Parameters<Breaker['failed']>[0] | undefined {
-  if (error instanceof CutShortError || error instanceof TsaRefusedError || error instanceof TierUnavailableError) return undefined;
-  if (error instanceof TimeUnavailableError || error instanceof RateReachedError || error instanceof ProviderOutError) return undefined;
-  if (error instanceof ServiceError) return undefined;
-  if (error instanceof TransportError) return { pauseMs: error.retryAfterMs };
-  return { clockMs: error instanceof InvalidAnswerError && isTimeFault(error.code) ? clock() : undefined };
-}
-
 export function createMember(
   provider: Rfc3161Provider,
   { notes, clock, log, onCall }: { notes: ProviderNotes; clock: Clock; log: Logger; onCall: OnCall },
-): Member {
+) {
   const { name, rate } = provider;
   const breaker = notes.breakerOf(name, rate ? longestPauseWithRateMs : longestPauseMs);
   const places = pLimit(provider.maxConcurrent);
   const promisedPlaces = Math.max(1, Math.floor(promisedShare * provider.maxConcurrent));
   const fewPlaces = pLimit(promisedPlaces);
-  const record = createHealthRecord({
-    name,
-    isQualified: () => provider.isQualified,
-    clock,
-    isOut: () => breaker.isOpen() || isClockOut(provider),
-  });
+  /** Whether the provider has a key of ours and our clock is not confirmed: then it issues no stamps. */
+  const isClockOut = () => ['off', 'unknown'].includes(provider.readClock?.().state ?? '');
+  const isOut = () => breaker.isOpen() || isClockOut();
+  const record = createHealthRecord({ name, isQualified: () => provider.isQualified, clock, isOut });
   const refresh = async () => {
     const reading = rate?.refresh().catch((error: unknown) => log.debug({ err: error, provider: name }, 'the rate cannot be read'));
     await Promise.all([breaker.refresh(), reading]);
@@ -89,103 +66,80 @@ export function createMember(
   const closing = new AbortController();
   void every(refreshEveryMs, refresh, closing.signal);
 
-  const call = (subject: StampSubject, shareMs: number, signal: AbortSignal, tell: OnCall): Promise<TokenProof> => {
+  async function stamp(subject: StampSubject, shareMs: number, signal: AbortSignal): Promise<TokenProof> {
     const startedAt = performance.now();
-    const stamp = async () => {
-      try {
-        return await provider.stamp(subject, signal);
-      } catch (error) {
-        const hadItsTime = performance.now() - startedAt >= patience * Math.min(provider.timeoutMs, shareMs);
-        throw signal.aborted && !hadItsTime ? new CutShortError('the time of the stamp was up', { cause: error }) : error;
-      }
-    };
-    const blame = (error: unknown) => {
-      if (error instanceof TsaRefusedError || error instanceof TierUnavailableError) return 'caller';
-      return [CutShortError, RateReachedError, ServiceError].some((kind) => error instanceof kind) ? 'nobody' : 'provider';
-    };
-    return recordCall({ record, onCall: tell, provider: name }, stamp, blame);
-  };
-  const callIfItMay = async (subject: StampSubject, shareMs: number, signal: AbortSignal, tell: OnCall): Promise<TokenProof> => {
+    try {
+      return await provider.stamp(subject, signal);
+    } catch (error) {
+      const hadItsTime = performance.now() - startedAt >= patience * Math.min(provider.timeoutMs, shareMs);
+      throw signal.aborted && !hadItsTime ? new CutShortError('the time of the stamp was up', { cause: error }) : error;
+    }
+  }
+
+  /** Makes one call, if the rate and the breaker let it through. */
+  async function call(subject: StampSubject, shareMs: number, signal: AbortSignal, tell: OnCall): Promise<TokenProof> {
+    signal.throwIfAborted();
     const waitMs = rate?.view().nextInMs ?? 0;
     if (waitMs > 0) throw new RateReachedError(waitMs, rate?.longestMs);
     if (!(await breaker.mayAsk())) throw new ProviderOutError('it failed several times in a row, and is not asked now');
     try {
-      const proof = await call(subject, shareMs, signal, tell);
+      const proof = await record.call(() => stamp(subject, shareMs, signal), blame, tell);
       breaker.succeeded();
       return proof;
     } catch (error) {
-      const fault = faultOf(error, clock);
-      if (fault) breaker.failed(fault);
-      else if (error instanceof TsaRefusedError || error instanceof TierUnavailableError) breaker.succeeded();
+      const atFault = blame(error);
+      if (atFault === 'caller') breaker.succeeded();
+      else if (atFault === 'provider' && !(error instanceof TimeUnavailableError)) {
+        const isOfTime = error instanceof InvalidAnswerError && isTimeFault(error.code);
+        breaker.failed(error instanceof TransportError ? { pauseMs: error.retryAfterMs } : { clockMs: isOfTime ? clock() : undefined });
+      }
       throw error;
     }
-  };
+  }
+
   function guard(subject: StampSubject, shareMs: number, tell: OnCall): Promise<TokenProof> {
     const ending = new AbortController();
-    const { signal } = ending;
-    const askProvider = () => {
-      signal.throwIfAborted();
-      return callIfItMay(subject, shareMs, signal, tell);
-    };
-    const ask = () => (subject.isPromised ? fewPlaces(() => places(askProvider)) : places(askProvider));
+    const callNow = () => call(subject, shareMs, ending.signal, tell);
+    const ask = () => (subject.isPromised ? fewPlaces(() => places(callNow)) : places(callNow));
     return within(shareMs, ask, (error) => ending.abort(error));
   }
+
   return {
     provider,
+    /** The maximum number of calls at a time for stamps that nobody waits for. */
     promisedPlaces,
-    ask: (subject, shareMs, stamps) => guard(subject, shareMs, (ended) => onCall({ ...ended, stamps })),
-    check: (shareMs) => {
-      const { readToken, readClock } = provider;
-      const checked = {
-        name,
-        readToken,
-        readClock,
-        rate,
-        stamp: (subject: StampSubject) => guard(subject, shareMs, () => undefined),
+    /**
+     * @param shareMs the time that this provider may use, including the wait for a free place
+     * @param stamps the number of callers' stamps in this request, for the metrics
+     */
+    ask: (subject: StampSubject, shareMs: number, stamps: number): Promise<TokenProof> =>
+      guard(subject, shareMs, (ended) => onCall({ ...ended, stamps })),
+    check: (shareMs: number): Promise<ProviderCheck> =>
+      checkProvider({ ...provider, stamp: (subject) => guard(subject, shareMs, () => undefined) }, clock),
+    health: (): ProviderHealth => {
+      const view = rate?.view();
+      const waitMs = Math.max(breaker.pauseLeftMs(), view?.nextInMs ?? 0);
+      return {
+        ...record.read(),
+        mayBeQualified: provider.mayBeQualified || awaitsList(provider.qualification?.reason),
+        ...repliedQualificationOf(provider),
+        // For clients of the RFC 3161 endpoint (T5).
+        certificateChain: provider
+          .chain()
+          ?.map(({ der }) => new X509Certificate(der).toString())
+          .join(''),
+        clock: provider.readClock?.(),
+        rate: rate && view && { ...rate.settings, left: view.left },
+        nextRequestAt: waitMs > 0 ? new Date(clock() + waitMs).toISOString() : undefined,
       };
-      return checkProvider(checked, clock);
     },
-    health: () => ({
-      ...record.read(),
-      mayBeQualified: provider.mayBeQualified || awaitsList(provider.qualification?.reason),
-      ...repliedQualificationOf(provider),
-      ...chainShown(provider),
-      ...clockShown(provider),
-      ...paceOf(provider, breaker, clock),
-    }),
     isOut: breaker.isOpen,
-    isInUse: () => rate !== undefined && rate.view().left < rate.settings.requests && !breaker.hasFailures(),
+    /** Whether other workers have asked it lately, and it has not failed. Only known for a provider with a `rate`. */
+    isInUse: (): boolean => rate !== undefined && rate.view().left < rate.settings.requests && !breaker.hasFailures(),
     refresh,
-    close: () => {
+    close: (): void => {
       closing.abort();
       provider.close();
     },
   };
-}
-
-/** What is left of the provider's rate, and when it may be asked again, if not now. */
-function paceOf({ rate }: Rfc3161Provider, breaker: Breaker, clock: Clock): Pick<ProviderHealth, 'rate' | 'nextRequestAt'> {
-  const view = rate?.view();
-  const waitMs = Math.max(breaker.pauseLeftMs(), view?.nextInMs ?? 0);
-  return {
-    ...(rate && view && { rate: { ...rate.settings, left: view.left } }),
-    ...(waitMs > 0 && { nextRequestAt: new Date(clock() + waitMs).toISOString() }),
-  };
-}
-
-/** Whether the provider has a key of ours and our clock is not confirmed: then it issues no stamps. */
-function isClockOut({ readClock }: Rfc3161Provider): boolean {
-  const state = readClock?.().state;
-  return state === 'off' || state === 'unknown';
-}
-
-function clockShown({ readClock }: Rfc3161Provider): Pick<ProviderHealth, 'clock'> {
-  const clock = readClock?.();
-  return clock ? { clock: { state: clock.state, driftMs: clock.driftMs } } : {};
-}
-
-/** The certificates of a provider as PEM, for clients of the RFC 3161 endpoint (T5). */
-function chainShown(provider: Rfc3161Provider): Pick<ProviderHealth, 'certificateChain'> {
-  const chain = provider.chain();
-  return chain ? { certificateChain: chain.map(({ der }) => new X509Certificate(der).toString()).join('') } : {};
 }

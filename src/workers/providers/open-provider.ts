@@ -1,6 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import { issueMockToken, mockProviderName } from '../../shared/domain/mock-token.ts';
 import { notQualified } from '../../shared/domain/qualification.ts';
+import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { Proof } from '../../shared/domain/stamp.ts';
 import type { ProviderHealth } from '../../shared/redis/heartbeat.ts';
 import type { ProviderNotes } from '../../shared/redis/provider-notes.ts';
 import type { Config } from '../../shared/runtime/config.ts';
@@ -12,20 +14,13 @@ import type { Store } from '../../shared/store/store.ts';
 import { noLists } from '../../shared/store/trusted-lists.ts';
 import type { ListIndex } from '../../shared/trust/lists/index.ts';
 import type { TrustedProvider } from '../../shared/trust/trusted-providers.ts';
-import { isDoubtful, watchProviders, withHealthRecord } from './health.ts';
-import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
+import { checkProvider, createHealthRecord, isDoubtful, type OnCall, watchProviders } from './health.ts';
+import type { ClockWatch, TsaTime } from './key/clock-watch.ts';
 import { openKeyProvider } from './key/signing-key.ts';
 import { createProviderPool } from './pool.ts';
-import { TierUnavailableError, type TimestampProvider } from './provider.ts';
+import { type StampSubject, TierUnavailableError, type TimestampProvider } from './provider.ts';
 import { createRfc3161Provider, type Listings, type Rfc3161Provider } from './rfc3161.ts';
 import { createTsaClient, readCredentials } from './tsa-client.ts';
-
-/** The source of a worker's stamps: the mock provider or the pool. */
-interface OpenedProvider {
-  readonly provider: TimestampProvider;
-  readHealth(): ProviderHealth[];
-  close(): void;
-}
 
 /** The time between the counting of a request and its sending is shorter than this, in milliseconds. */
 const takeMarginMs = 2_000;
@@ -53,8 +48,8 @@ export async function openTsas(
     }
     const { name, url, maxConcurrent, timeoutMs } = settings;
     const client = createTsaClient({ url, maxConcurrent, timeoutMs, credentials: readCredentials(settings) });
-    const onTime = (opinion: SecondOpinion) => {
-      for (const watch of watches) watch.heard(opinion);
+    const onTime = (answer: TsaTime) => {
+      for (const watch of watches) watch.noteTsaTime(answer);
     };
     const rate = settings.rate && notes?.rateOf(name, settings.rate, timeoutMs + takeMarginMs);
     return createRfc3161Provider({ settings, trust, client, listings, clock, onTime, rate });
@@ -68,15 +63,13 @@ export async function openTsas(
 export function openProvider(
   tsas: readonly Rfc3161Provider[],
   given: { config: Config; store: Store; notes: ProviderNotes; metrics: Metrics; clock: Clock; log: Logger },
-): OpenedProvider {
+): { provider: TimestampProvider; readHealth(): ProviderHealth[]; close(): void } {
   const { config, store, notes, metrics, clock, log } = given;
   const onCall = metrics.stamped;
   if (config.TSP === 'mock') {
-    const mock = createMockProvider({ key: () => store.keys.secret('mock-provider'), clock });
-    const { provider, record, check } = withHealthRecord(mock, clock, onCall);
-    const watch = watchProviders({ check: async () => (isDoubtful(record.read()) ? [await check()] : []), log });
-    const qualification = { basis: null, reason: 'mock_provider' } as const;
-    return { provider, readHealth: () => [{ ...record.read(), qualification }], close: watch.stop };
+    const { check, readHealth, ...provider } = createMockProvider({ key: () => store.keys.secret('mock-provider'), clock, onCall });
+    const watch = watchProviders({ check: async () => (readHealth().some(isDoubtful) ? [await check()] : []), log });
+    return { provider, readHealth, close: watch.stop };
   }
   const deadlineMs = deadlineMsOf(config.STAMP_WAIT_MS);
   const pool = createProviderPool({ providers: tsas, deadlineMs, notes, clock, log, onCall, keepBatch: store.batches.insertOnce });
@@ -112,24 +105,33 @@ export const listingsOf = (current: () => ListIndex): Listings => ({ current, ke
 
 /**
  * The mock provider. It needs no account, and its stamps are never qualified. It also makes test stamps for workflows of tier `qualified` (W2). A key of
- * the service authenticates its tokens. It accepts only SHA-256.
+ * the service authenticates its tokens. It accepts only SHA-256. `check` is a test request, which counts no stamp.
  */
-export function createMockProvider({ key, clock }: { key: () => Promise<KeyObject>; clock: Clock }): TimestampProvider {
+export function createMockProvider({ key, clock, onCall }: { key: () => Promise<KeyObject>; clock: Clock; onCall?: OnCall }) {
+  const name = mockProviderName;
+  const record = createHealthRecord({ name, isQualified: () => false, clock });
+  async function make({ tokenId, imprint: { algorithm, digest }, tier }: StampSubject): Promise<Proof> {
+    if (algorithm !== 'sha256') throw new TierUnavailableError(`the mock provider stamps only SHA-256, not ${algorithm}`);
+    const timeMs = clock();
+    return {
+      kind: 'mock',
+      provider: name,
+      isQualified: false,
+      qualification: notQualified('mock_provider'),
+      issuedAt: new Date(timeMs).toISOString(),
+      token: issueMockToken(await key(), { tokenId, hash: digest, timeMs, tier }),
+    };
+  }
+  // The key is in the store. If the store is down, nobody is blamed.
+  const blame = (error: unknown) =>
+    error instanceof TierUnavailableError ? 'caller' : error instanceof ServiceError ? 'nobody' : 'provider';
+  const stampTelling = (tell: OnCall) => (subject: StampSubject) => record.call(() => make(subject), blame, tell);
   return {
-    name: mockProviderName,
+    name,
     isQualified: false,
-    stamp: async ({ tokenId, imprint: { algorithm, digest }, tier }) => {
-      if (algorithm !== 'sha256') throw new TierUnavailableError(`the mock provider stamps only SHA-256, not ${algorithm}`);
-      const timeMs = clock();
-      return {
-        kind: 'mock',
-        provider: mockProviderName,
-        isQualified: false,
-        qualification: notQualified('mock_provider'),
-        issuedAt: new Date(timeMs).toISOString(),
-        token: issueMockToken(await key(), { tokenId, hash: digest, timeMs, tier }),
-      };
-    },
+    stamp: stampTelling(onCall ?? (() => undefined)),
     checkQualified: async () => undefined,
+    check: () => checkProvider({ name, stamp: stampTelling(() => undefined) }, clock),
+    readHealth: (): ProviderHealth[] => [{ ...record.read(), qualification: { basis: null, reason: 'mock_provider' } }],
   };
 }

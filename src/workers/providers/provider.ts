@@ -5,7 +5,6 @@ import { TransientError } from '../../shared/domain/service-error.ts';
 import type { CallerKind, EvidenceTerm, Imprint, Proof, RequestFault, StampTier } from '../../shared/domain/stamp.ts';
 import type { Verified } from '../../shared/rfc3161/index.ts';
 
-/** The input of a stamp. */
 export interface StampSubject {
   readonly tokenId: string;
   readonly imprint: Imprint;

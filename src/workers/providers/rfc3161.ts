@@ -20,15 +20,14 @@ import {
 import { randomOctets } from '../../shared/runtime/random-octets.ts';
 import { answerWithin, type Clock } from '../../shared/runtime/timers.ts';
 import type { ListIndex } from '../../shared/trust/lists/index.ts';
-import type { AggregateSettings, ProviderSettings } from '../../shared/trust/providers-file.ts';
+import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
 import { qualificationOf } from '../../shared/trust/qualification.ts';
-import type { ClockWatch, SecondOpinion } from './key/clock-watch.ts';
+import type { ClockWatch, TsaTime } from './key/clock-watch.ts';
 import { evidenceTermOf, RateReachedError, type StampSubject, TierUnavailableError, TsaRefusedError } from './provider.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';
 
 /** The trusted lists that decide whether a token is qualified. */
 export interface Listings {
-  /** The trusted lists in force. */
   current(): ListIndex;
   /** Keeps on which list a qualified token rests, once for many stamps. @throws ServiceError `store_unavailable` */
   keep(token: Verified, qualification: Qualification): Promise<void>;
@@ -57,43 +56,6 @@ export class InvalidAnswerError extends Error {
     this.code = code;
     this.fault = fault;
   }
-}
-
-/** One TSA. Every answer is fully verified before it is returned. */
-export interface Rfc3161Provider {
-  readonly name: string;
-  /** Whether its next stamp will be qualified, as far as is known: by its last token and the present lists, and before the first token as configured. */
-  readonly isQualified: boolean;
-  /**
-   * Whether a stamp that must be qualified is requested from it: if it is qualified, or if its last token is old, because another signer may make the
-   * next one.
-   */
-  readonly mayBeQualified: boolean;
-  /** Why not, and who says so; undefined before the first token. */
-  readonly qualification?: Qualification | undefined;
-  /** The configured policy, dotted OID. */
-  readonly policyOid: string | undefined;
-  readonly maxConcurrent: number;
-  /** Undefined: one request for each stamp. */
-  readonly aggregate: AggregateSettings | undefined;
-  /** Counts the requests, if the provider allows only so many in a period. */
-  readonly rate?: RequestRate | undefined;
-  /** The maximum time of one call, in milliseconds. */
-  readonly timeoutMs: number;
-  /**
-   * Requests a time-stamp. After a transport fault, 429 or 5xx it asks once more.
-   *
-   * @throws TransportError, InvalidAnswerError; RateReachedError, and then nothing was sent; TsaRefusedError for a client's request that differs from our
-   * own; TierUnavailableError if the stamp must be qualified and is not
-   */
-  stamp(subject: StampSubject, signal: AbortSignal): Promise<TokenProof>;
-  /** Reads a token of this TSA. @throws InvalidAnswerError */
-  readToken(proof: TokenProof): Promise<Verified>;
-  /** The certificates of the last good answer, from the signer to the trust anchor; undefined before the first one. */
-  chain(): Verified['chain'] | undefined;
-  /** The state of our clock; only if the provider uses it. */
-  readClock?(): ReturnType<ClockWatch['read']>;
-  close(): void;
 }
 
 /** Whether every TSA accepts a nonce of this size: at most 128 bits, like ours. */
@@ -128,6 +90,12 @@ function retryDelayMsOf(error: unknown): number | undefined {
   return Math.random() * longestRetryDelayMs;
 }
 
+export type Rfc3161Provider = ReturnType<typeof createRfc3161Provider> & {
+  /** The state of our clock; only if the provider uses it. */
+  readClock?(): ReturnType<ClockWatch['read']>;
+};
+
+/** Opens one TSA. Every answer is fully verified before it is returned. */
 export function createRfc3161Provider(options: {
   settings: ProviderSettings;
   trust: TrustStore;
@@ -135,9 +103,10 @@ export function createRfc3161Provider(options: {
   listings: Listings;
   clock: Clock;
   /** Called with the time in each verified answer, even if the answer is refused because this time is far from ours. */
-  onTime?: (opinion: SecondOpinion) => void;
+  onTime?: (answer: TsaTime) => void;
+  /** Counts the requests, if the provider allows only so many in a period. */
   rate?: RequestRate | undefined;
-}): Rfc3161Provider {
+}) {
   const { settings, trust, client, listings, clock, onTime, rate } = options;
   const { name, policyOid, timeoutMs, acceptGrantedWithMods = false, maxAccuracySeconds, policyAccuracySeconds } = settings;
 
@@ -203,20 +172,24 @@ export function createRfc3161Provider(options: {
     const known = readQualification();
     return known ? isQualified(known) : settings.qualified !== false;
   }
-  function mayHaveNewSigner(): boolean {
-    const isOld = last !== undefined && clock() - last.genTime.getTime() > doubtAfterMs;
-    return settings.qualified !== false && isOld && readQualification()?.reason !== 'list_expired';
-  }
 
   return {
     name,
-    get isQualified() {
+    /** Whether its next stamp will be qualified, as far as is known: by its last token and the present lists, and before the first token as configured. */
+    get isQualified(): boolean {
       return isQualifiedNow();
     },
-    get mayBeQualified() {
-      return isQualifiedNow() || mayHaveNewSigner();
+    /**
+     * Whether a stamp that must be qualified is requested from it: if it is qualified, or if its last token is old, because another signer may make the
+     * next one.
+     */
+    get mayBeQualified(): boolean {
+      const isOld = last !== undefined && clock() - last.genTime.getTime() > doubtAfterMs;
+      const mayHaveNewSigner = isOld && settings.qualified !== false && readQualification()?.reason !== 'list_expired';
+      return isQualifiedNow() || mayHaveNewSigner;
     },
-    get qualification() {
+    /** Undefined before the first token. */
+    get qualification(): Qualification | undefined {
       return readQualification();
     },
     policyOid,
@@ -224,7 +197,13 @@ export function createRfc3161Provider(options: {
     aggregate: settings.aggregate,
     rate,
     timeoutMs,
-    stamp: async (subject, signal) => {
+    /**
+     * Requests a time-stamp. After a transport fault, 429 or 5xx it asks once more.
+     *
+     * @throws TransportError, InvalidAnswerError; RateReachedError, and then nothing was sent; TsaRefusedError for a client's request that differs from
+     * our own; TierUnavailableError if the stamp must be qualified and is not
+     */
+    stamp: async (subject: StampSubject, signal: AbortSignal): Promise<TokenProof> => {
       const { imprint, asked } = subject;
       const tsq = encodeRequest({
         imprint: { algorithm: imprint.algorithm, digest: Buffer.from(imprint.digest, 'hex') },
@@ -233,11 +212,9 @@ export function createRfc3161Provider(options: {
         nonce: asked ? asked.nonce : randomOctets(nonceBytes),
       });
       const { tsr, verified } = await exchangeTwiceAtMost(tsq, signal).catch((error: unknown) => {
-        throw isOfOurForm(subject) || !isAnswer(error)
-          ? error
-          : new TsaRefusedError(error instanceof InvalidAnswerError ? error.fault : undefined, 'the request was refused', {
-              cause: error,
-            });
+        if (isOfOurForm(subject) || !isAnswer(error)) throw error;
+        const fault = error instanceof InvalidAnswerError ? error.fault : undefined;
+        throw new TsaRefusedError(fault, 'the request was refused', { cause: error });
       });
       const qualification = qualificationAt(verified);
       if (subject.requiresQualified && !isQualified(qualification)) {
@@ -256,28 +233,23 @@ export function createRfc3161Provider(options: {
         term: evidenceTermOf(verified),
       };
     },
-    readToken: async ({ token }) => {
+    /** Reads a token of this TSA. @throws InvalidAnswerError */
+    readToken: async ({ token }: TokenProof): Promise<Verified> => {
       const result = await verifyToken(Buffer.from(token, 'base64'), { trust, nowMs: clock(), acceptGrantedWithMods });
       if (!result.ok) throw new InvalidAnswerError(result.code, result.detail);
       return result;
     },
-    chain: () => last?.chain,
-    close: () => client.close(),
+    /** The certificates of the last good answer, from the signer to the trust anchor; undefined before the first one. */
+    chain: (): Verified['chain'] | undefined => last?.chain,
+    close: (): void => client.close(),
   };
 }
 
-/** A hash tree over stamps that are requested together, before and after a TSA has signed its root (RFC 4998 §4.2). */
-interface BatchTree {
-  readonly batchId: string;
-  readonly root: Imprint;
-  /** Makes the batch from the TSA's answer for the root. */
-  batchOf(answer: TokenProof): Batch;
-  /** The proofs of the imprints, in the order of the imprints. */
-  proofsOf(batch: Batch): LeafProof[];
-}
-
-/** Builds the hash tree for imprints that all have the same algorithm. */
-export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree {
+/**
+ * A hash tree over stamps that are requested together, before and after a TSA has signed its root (RFC 4998 §4.2). All imprints have the same
+ * algorithm, and the proofs are in their order.
+ */
+export function plantTree(imprints: readonly [Imprint, ...Imprint[]]) {
   const [{ algorithm }] = imprints;
   const octets = digestCharacters[algorithm] / 2;
   const random = randomBytes(imprints.length * octets);
@@ -292,11 +264,11 @@ export function plantTree(imprints: readonly [Imprint, ...Imprint[]]): BatchTree
   return {
     batchId,
     root,
-    batchOf: ({ provider, isQualified, qualification, issuedAt, token, tsq, tsr, term }) => {
+    batchOf: ({ provider, isQualified, qualification, issuedAt, token, tsq, tsr, term }: TokenProof): Batch => {
       const tst = Buffer.from(token, 'base64');
       return { batchId, root, leaves: imprints.length, provider, isQualified, qualification, issuedAt, tsq, tsr, tst, crown, term };
     },
-    proofsOf: (batch) => imprints.map((imprint, index) => new Leaf(imprint, batch, index, tree.pathOf(index))),
+    proofsOf: (batch: Batch): LeafProof[] => imprints.map((imprint, index) => new Leaf(imprint, batch, index, tree.pathOf(index))),
   };
 }
 

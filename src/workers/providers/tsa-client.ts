@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { type Dispatcher, errors, Pool } from 'undici';
-import { ConfigError } from '../../shared/runtime/config.ts';
+import { readSetting, textOf } from '../../shared/runtime/config.ts';
 import type { TsaSettings } from '../../shared/trust/providers-file.ts';
 
 /** The maximum size of an answer. Responses with a time-stamp are smaller. */
@@ -27,12 +26,12 @@ export class TransportError extends Error {
   constructor(
     fault: TransportFault,
     detail: string,
-    options: { isRetryable: boolean; retryAfterMs?: number | undefined; cause?: unknown },
+    { isRetryable = false, retryAfterMs, cause }: { isRetryable?: boolean; retryAfterMs?: number | undefined; cause?: unknown } = {},
   ) {
-    super(detail, { cause: options.cause });
+    super(detail, { cause });
     this.fault = fault;
-    this.isRetryable = options.isRetryable;
-    this.retryAfterMs = options.retryAfterMs;
+    this.isRetryable = isRetryable;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 
@@ -47,88 +46,43 @@ export interface TsaClient {
   close(): void;
 }
 
-type ResponseHead = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2];
-
 /** The value of a header; the first value if the header occurs more than once. */
-const headerOf = (headers: ResponseHead, name: string): string | undefined => [headers[name]].flat()[0];
-
-function retryAfterMsOf(headers: ResponseHead): number | undefined {
-  const seconds = Number(headerOf(headers, 'retry-after'));
-  return Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : undefined;
-}
+const headerOf = (headers: Headers, name: string): string | undefined => [headers[name]].flat()[0];
+type Headers = Dispatcher.ResponseData['headers'];
 
 /** RFC 3161 §3.4 says nothing about the status. Sigstore's server answers 201, as our own `/api/v1/timestamp` does. */
 const statusesTaken: ReadonlySet<number> = new Set([200, 201]);
 /** The first type is that of RFC 3161 §3.4. Some TSAs write the second. */
 const typesTaken: ReadonlySet<string> = new Set(['application/timestamp-reply', 'application/timestamp-response']);
 
-function refusalOfHead(status: number, headers: ResponseHead): TransportError | undefined {
-  if (!statusesTaken.has(status)) {
-    const isRetryable = status === 429 || status >= 500;
-    return new TransportError('http_status', `the TSA answered HTTP ${status}`, { isRetryable, retryAfterMs: retryAfterMsOf(headers) });
+/** @throws TransportError for an answer that is no time-stamp response */
+function checkHead({ statusCode, headers }: Dispatcher.ResponseData): void {
+  if (!statusesTaken.has(statusCode)) {
+    const isRetryable = statusCode === 429 || statusCode >= 500;
+    const seconds = Number(headerOf(headers, 'retry-after'));
+    const retryAfterMs = seconds >= 0 && Number.isFinite(seconds) ? seconds * 1_000 : undefined;
+    throw new TransportError('http_status', `the TSA answered HTTP ${statusCode}`, { isRetryable, retryAfterMs });
   }
   const type = (headerOf(headers, 'content-type') ?? '').split(';')[0]?.trim().toLowerCase();
-  if (!typesTaken.has(type ?? '')) {
-    return new TransportError('content_type', `the TSA answered with content type "${type}"`, { isRetryable: false });
-  }
-  return undefined;
+  if (typesTaken.has(type ?? '')) return;
+  throw new TransportError('content_type', `the TSA answered with content type "${type}"`);
 }
 
-const noTimeLeft = (cause: unknown) => new TransportError('timeout', 'no answer in time', { isRetryable: false, cause });
-
-/** The error for an exchange that was cut off. `hasHead`: whether the answer had begun. */
-function faultOf(error: Error, hasHead: boolean): TransportError {
-  if (error instanceof errors.ConnectTimeoutError)
-    return new TransportError('timeout', 'no connection in time', { isRetryable: true, cause: error });
-  return new TransportError(hasHead ? 'cut_off' : 'unreachable', 'the exchange failed', { isRetryable: true, cause: error });
-}
-
-/** Reads one answer of at most `maxAnswerBytes`, and settles once: later data is dropped with its connection. */
-class Exchange implements Dispatcher.DispatchHandler {
-  readonly #settle: PromiseWithResolvers<Buffer>;
-  readonly #parts: Buffer[] = [];
-  #controller: Dispatcher.DispatchController | undefined;
-  #fault: TransportError | undefined;
-  #bytes = 0;
-  #hasHead = false;
-
-  constructor(settle: PromiseWithResolvers<Buffer>) {
-    this.#settle = settle;
-  }
-
-  fail(fault: TransportError): void {
-    this.#fault ??= fault;
-    this.#settle.reject(fault);
-    this.#controller?.abort(fault);
-  }
-
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    // If this throws, the connection stays open; an abort would close it.
-    if (this.#fault) throw this.#fault;
-  }
-
-  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: ResponseHead): void {
-    if (status < 200) return;
-    this.#hasHead = true;
-    const fault = refusalOfHead(status, headers);
-    if (fault) this.fail(fault);
-  }
-
-  onResponseData(_controller: Dispatcher.DispatchController, part: Buffer): void {
-    this.#bytes += part.length;
-    if (this.#bytes <= maxAnswerBytes) this.#parts.push(part);
-    else this.fail(new TransportError('oversized', `the answer is larger than ${maxAnswerBytes} bytes`, { isRetryable: false }));
-  }
-
-  onResponseEnd(): void {
-    const [first, ...others] = this.#parts;
-    const whole = first && others.length === 0 ? first : Buffer.concat(this.#parts);
-    this.#settle.resolve(whole);
-  }
-
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.fail(faultOf(error, this.#hasHead));
+/** Reads the body of an answer. If it is refused, its connection is closed. */
+async function readAnswer(answer: Dispatcher.ResponseData): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  try {
+    checkHead(answer);
+    for await (const part of answer.body) {
+      bytes += part.length;
+      if (bytes > maxAnswerBytes) throw new TransportError('oversized', `the answer is larger than ${maxAnswerBytes} bytes`);
+      parts.push(part);
+    }
+    return Buffer.concat(parts);
+  } catch (error) {
+    answer.body.on('error', () => undefined).destroy();
+    throw error;
   }
 }
 
@@ -157,18 +111,25 @@ export function createTsaClient(options: { url: string; credentials: Credentials
 
   return {
     ask: async (tsq, signal) => {
-      if (signal.aborted) throw noTimeLeft(signal.reason);
-      const settle = Promise.withResolvers<Buffer>();
-      const handler = new Exchange(settle);
-      const onAbort = () => handler.fail(noTimeLeft(signal.reason));
-      const timer = setTimeout(() => handler.fail(noTimeLeft(undefined)), timeoutMs);
-      signal.addEventListener('abort', onAbort, { once: true });
+      const ending = new AbortController();
+      const end = () => ending.abort(signal.reason);
+      if (signal.aborted) end();
+      signal.addEventListener('abort', end, { once: true });
+      const timer = setTimeout(end, timeoutMs);
+      let hasHead = false;
       try {
-        pool.dispatch({ ...request, body: tsq }, handler);
-        return await settle.promise;
+        const answer = await pool.request({ ...request, body: tsq, signal: ending.signal });
+        hasHead = true;
+        return await readAnswer(answer);
+      } catch (cause) {
+        if (cause instanceof TransportError) throw cause;
+        if (ending.signal.aborted) throw new TransportError('timeout', 'no answer in time', { cause });
+        if (cause instanceof errors.ConnectTimeoutError)
+          throw new TransportError('timeout', 'no connection in time', { isRetryable: true, cause });
+        throw new TransportError(hasHead ? 'cut_off' : 'unreachable', 'the exchange failed', { isRetryable: true, cause });
       } finally {
         clearTimeout(timer);
-        signal.removeEventListener('abort', onAbort);
+        signal.removeEventListener('abort', end);
       }
     },
     close: () => void pool.destroy(),
@@ -177,8 +138,8 @@ export function createTsaClient(options: { url: string; credentials: Credentials
 
 /** How a worker authenticates to a TSA: headers of each request, or a TLS certificate. */
 interface Credentials {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly clientCertificate: { readonly cert: string; readonly key: string } | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly clientCertificate?: { readonly cert: string; readonly key: string };
 }
 
 /**
@@ -187,26 +148,19 @@ interface Credentials {
  * @throws ConfigError that names the provider and the member if a file cannot be read
  */
 export function readCredentials({ name, auth }: TsaSettings): Credentials {
-  const secret = (file: string, member: string): string => {
-    try {
-      return readFileSync(file, 'utf8').trim();
-    } catch {
-      throw new ConfigError(`TSP_PROVIDERS_FILE: (${name}).auth.${member}: "${file}" cannot be read`);
-    }
-  };
+  const secret = (file: string, member: string) => readSetting(`TSP_PROVIDERS_FILE: (${name}).auth.${member}: "${file}"`, file, textOf);
   switch (auth.type) {
     case 'none':
-      return { headers: {}, clientCertificate: undefined };
+      return {};
     case 'basic': {
-      const password = secret(auth.passwordFile, 'password_file');
-      const authorization = `Basic ${Buffer.from(`${auth.username}:${password}`).toString('base64')}`;
-      return { headers: { authorization }, clientCertificate: undefined };
+      const userInfo = `${auth.username}:${secret(auth.password_file, 'password_file')}`;
+      return { headers: { authorization: `Basic ${Buffer.from(userInfo).toString('base64')}` } };
     }
     case 'bearer':
-      return { headers: { authorization: `Bearer ${secret(auth.tokenFile, 'token_file')}` }, clientCertificate: undefined };
+      return { headers: { authorization: `Bearer ${secret(auth.token_file, 'token_file')}` } };
     case 'client_certificate': {
-      const cert = secret(auth.certificateFile, 'certificate_file');
-      return { headers: {}, clientCertificate: { cert, key: secret(auth.keyFile, 'key_file') } };
+      const cert = secret(auth.certificate_file, 'certificate_file');
+      return { clientCertificate: { cert, key: secret(auth.key_file, 'key_file') } };
     }
   }
 }

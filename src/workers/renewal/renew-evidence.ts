@@ -17,20 +17,16 @@ const latestMs = 7 * dayMs;
 /** The pause is this share of the remaining time, within the two limits above. */
 const share = 0.1;
 
-/** Evidence that ends before this time is due. */
 export const dueByOf = ({ RENEW_BEFORE_DAYS }: Config, nowMs: number): Date => new Date(nowMs + RENEW_BEFORE_DAYS * dayMs);
 
 /** The maximum number of records in one request, if `mostLeaves` is not given. */
 const mostLeavesOfAll = 4_096;
-/** The number of due ids that are read at a time. */
 const idsPerRead = 65_536;
-/** The number of new digests that are read at a time. */
 const digestsPerRead = 1_000;
 
 export interface RenewalOptions {
   /** True if an operator started the run. Then earlier useless tokens are ignored and the TSA is asked again: it may have other certificates now. */
   readonly isByCommand?: boolean;
-  /** The maximum number of records in one request; default 4 096. */
   readonly mostLeaves?: number;
 }
 
@@ -74,7 +70,7 @@ export async function renewEvidence(
   /** The failure of each kind of token. A kind that failed is not requested again in this run. */
   const failures = new Map<string, ProviderError>();
 
-  async function sign({ kind, candidates }: Gathering): Promise<void> {
+  async function sign({ kind, candidates }: PendingTree): Promise<void> {
     if (failures.has(keyOf(kind))) return;
     done.asks += 1;
     const renewal = await signTree(provider, candidates, { ...kind, dueBy: dueBy() }).catch((error: unknown) => {
@@ -119,15 +115,15 @@ export async function renewEvidence(
     const before = done.renewed;
     const until = dueBy();
     const { refs, isMore } = await findDue(until);
-    const gatherings = createGatherings(mostLeaves, sign);
+    const trees = createPendingTrees(mostLeaves, sign);
     const lost: Subject[] = [];
     for await (const subject of readSubjects(store, refs)) {
       const candidate = candidateOf(subject, clock());
       if (candidate === undefined) lost.push(subject);
-      else if (!useless.has(kindOf(subject, candidate), candidate, until)) await gatherings.add(kindOf(subject, candidate), candidate);
+      else if (!useless.has(kindOf(subject, candidate), candidate, until)) await trees.add(kindOf(subject, candidate), candidate);
     }
     for (const [kind, subjects] of Map.groupBy(lost, (subject) => subject.kind)) await lapse(kind, subjects);
-    await gatherings.signAll();
+    await trees.signAll();
     return isMore && done.renewed > before;
   }
 
@@ -157,14 +153,14 @@ export async function renewEvidence(
 
   async function coverNewDigests(): Promise<void> {
     const until = dueBy();
-    const gatherings = createGatherings(mostLeaves, sign);
+    const trees = createPendingTrees(mostLeaves, sign);
     for await (const page of readNewDigests())
       for (const { subject, imprint } of page) {
         const candidate = isSettled(subject, imprint) ? undefined : candidateOf(subject, clock(), imprint);
         if (!candidate || useless.has(kindOf(subject, candidate), candidate, until)) continue;
-        await gatherings.add(kindOf(subject, candidate), candidate);
+        await trees.add(kindOf(subject, candidate), candidate);
       }
-    await gatherings.signAll();
+    await trees.signAll();
   }
 
   for (let open = await renewals.findUnfinished(); open; open = await renewals.findUnfinished()) await write(open);
@@ -217,7 +213,7 @@ function createUselessTokens(known: ReadonlyMap<string, UselessToken>, clock: Cl
 }
 
 /** The candidates for one tree. All have the same algorithm, and all need a qualified TSA or none does. */
-interface Gathering {
+interface PendingTree {
   readonly kind: TokenKind;
   readonly candidates: readonly Candidate[];
 }
@@ -230,20 +226,19 @@ interface TokenKind {
 const keyOf = ({ algorithm, requiresQualified }: TokenKind): string => `${algorithm}${requiresQualified ? ' qualified' : ''}`;
 
 /** Collects candidates for trees of at most `mostLeaves`, and signs each tree as soon as it is full. */
-function createGatherings(mostLeaves: number, sign: (gathering: Gathering) => Promise<void>) {
+function createPendingTrees(mostLeaves: number, sign: (tree: PendingTree) => Promise<void>) {
   const open = new Map<string, { readonly kind: TokenKind; readonly candidates: Candidate[] }>();
   return {
     add: async (kind: TokenKind, candidate: Candidate): Promise<void> => {
       const key = keyOf(kind);
-      const gathering = open.get(key) ?? { kind, candidates: [] };
-      open.set(key, gathering);
-      if (gathering.candidates.push(candidate) < mostLeaves) return;
+      const tree = open.get(key) ?? { kind, candidates: [] };
+      open.set(key, tree);
+      if (tree.candidates.push(candidate) < mostLeaves) return;
       open.delete(key);
-      await sign(gathering);
+      await sign(tree);
     },
-    /** Signs the trees that are not full. */
     signAll: async (): Promise<void> => {
-      for (const gathering of open.values()) await sign(gathering);
+      for (const tree of open.values()) await sign(tree);
       open.clear();
     },
   };

@@ -100,9 +100,7 @@ function ofBatch(batch: Batch): Subject {
   };
 }
 
-/** Evidence that the next token may cover. */
 export interface Candidate extends Omit<RenewalMember, 'blind' | 'isRenewed'> {
-  /** The algorithm of the hashes to cover. */
   readonly algorithm: ImprintAlgorithm;
   readonly term: EvidenceTerm;
 }

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { algorithmPolicy } from '../../../src/shared/domain/algorithm-policy.ts';
 import { verifyToken } from '../../../src/shared/rfc3161/index.ts';
 import { createTrustStore } from '../../../src/shared/rfc3161/x509/trust-store.ts';
-import type { KeyAlgorithm } from '../../../src/tsa/certificate.ts';
 import { evidenceTermOf } from '../../../src/workers/providers/provider.ts';
+import type { KeyAlgorithm } from '../../support/certificates.ts';
 import { createTsaLab, DAY_MS, LAB_NOW_MS } from '../../support/tsa-lab.ts';
 
 async function verifiedBy(algorithm: KeyAlgorithm, days: number) {

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
-import { issueCrl } from '../../../src/tsa/certificate.ts';
 import { runScript, unzip, zipped } from '../../support/bundle-lab.ts';
+import { issueCrl } from '../../support/certificates.ts';
 import { folderWith } from '../../support/cli.ts';
 import { collectionOf, openDatabase } from '../../support/database.ts';
 import { inherited } from '../../support/environment.ts';

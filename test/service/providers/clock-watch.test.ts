@@ -31,7 +31,13 @@ function lab(offsets: readonly (number | undefined)[], delayMs = 4) {
     },
     /** Answer of a TSA whose clock is this far ahead of the true time. */
     tsaSays: (aheadMs: number, uncertaintyMs = 0, name = 'tsa') =>
-      watch.heard({ name, genTimeMs: Date.now() + aheadMs, uncertaintyMs, sentAtMs: time.wall() - 10, receivedAtMs: time.wall() + 10 }),
+      watch.noteTsaTime({
+        name,
+        genTimeMs: Date.now() + aheadMs,
+        uncertaintyMs,
+        sentAtMs: time.wall() - 10,
+        receivedAtMs: time.wall() + 10,
+      }),
   };
 }
 

@@ -2,9 +2,8 @@ import { createPublicKey } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { refreshLists } from '../../../src/operator/refresh-lists.ts';
 import { pemOf } from '../../../src/shared/rfc3161/index.ts';
-import { basicConstraints, issueCertificate } from '../../../src/tsa/certificate.ts';
+import { basicConstraints, issueCertificate } from '../../support/certificates.ts';
 import { runOperator, temporaryFolder } from '../../support/cli.ts';
 import { type ListServer, newListSigner, startListServer } from '../../support/list-server.ts';
 import { startMailServer } from '../../support/mail.ts';
@@ -93,13 +92,13 @@ describe('a provider whose qualification comes from a trusted list', () => {
     const withdrawn = new Date(Date.now() + 1_000).toISOString();
     const { since, ...before } = service();
     publish([service({ status: 'withdrawn', since: withdrawn, history: [{ ...before, since }] })]);
-    await runOperator(refreshLists, [], running.settings);
+    await runOperator(['refresh-lists'], running.settings);
     await eventually(async () => (await stampQualified(running)).status === 'not_qualified', 20_000);
     expect(await stampQualified(running)).toMatchObject({ basis: 'list', reason: expect.stringMatching(/^service_withdrawn: /) });
 
     // The list forgets the service. The one under which the first stamp was made is kept.
     publish([service({ certificates: [commission.certificate] })]);
-    await runOperator(refreshLists, [], running.settings);
+    await runOperator(['refresh-lists'], running.settings);
     await eventually(async () => (await stampQualified(running)).reason?.startsWith('service_not_listed: '), 20_000);
     const { body: unlisted } = await stampAgent(running, 'basic', { hash: randomHash() });
     await eventually(
@@ -110,7 +109,7 @@ describe('a provider whose qualification comes from a trusted list', () => {
 
     // The list has the service with another key.
     publish([service({ certificates: [(await startTsa()).pki.intermediate.certificate] })]);
-    await runOperator(refreshLists, [], running.settings);
+    await runOperator(['refresh-lists'], running.settings);
     await eventually(async () => (await stampQualified(running)).reason?.startsWith('service_other_key: '), 20_000);
     expect((await verifyById(running, first.token_id)).body).toMatchObject({ is_qualified: true, qualified: verdict });
   });
@@ -145,7 +144,7 @@ describe('a provider whose qualification comes from a trusted list', () => {
     const running = await start({ qualified: 'from_list' });
     await eventually(async () => (await stampQualified(running)).reason?.startsWith('list_expired: '), 40_000);
     publish([service()]);
-    await runOperator(refreshLists, [], running.settings);
+    await runOperator(['refresh-lists'], running.settings);
     await eventually(async () => (await stampQualified(running)).status === 'qualified', 20_000);
   });
 });
@@ -167,7 +166,7 @@ test('a stranger’s token is valid and qualified if a list grants its service, 
   // The certificates on the list have expired, and the list of lists is dated in the future: API and page say so.
   publish([service(), service({ name: 'Others', certificates: [expired(stranger)] })]);
   publishListOfLists(2, '2126-01-01T00:00:00Z');
-  await runOperator(refreshLists, [], running.settings);
+  await runOperator(['refresh-lists'], running.settings);
   const says = ['its certificate on the trusted list expired at 1970-01-02T00:00:00.000Z', 'no. 2 is in force: it is dated in the future'];
   const isSaid = (text: string) => says.every((one) => text.includes(one));
   await eventually(async () => isSaid(String((await verifyRaw(running, body.token)).body.not_checked)), 20_000);
@@ -178,7 +177,7 @@ test('a stranger’s token is valid and qualified if a list grants its service, 
     service(),
     service({ name: 'Others', certificates: [stranger.pki.intermediate.certificate], status: 'withdrawn', since: '2024-01-01T00:00:00Z' }),
   ]);
-  await runOperator(refreshLists, [], running.settings);
+  await runOperator(['refresh-lists'], running.settings);
   await eventually(async () => (await verifyRaw(running, body.token)).body.valid === false, 20_000);
   expect((await verifyRaw(running, body.token)).body).toMatchObject({
     verdict: 'not_proved',

@@ -43,6 +43,8 @@ function tsaThat(name: string, options: Partial<Rfc3161Provider> & { answer?: (s
     name,
     isQualified: false,
     mayBeQualified: more.isQualified ?? false,
+    qualification: undefined,
+    rate: undefined,
     policyOid: undefined,
     maxConcurrent: 4,
     aggregate: all,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ConfigError } from '../../../src/shared/runtime/config.ts';
 import { canServeQualified, loadTrustSettings } from '../../../src/shared/trust/trusted-providers.ts';
-import { createPki } from '../../../src/tsa/pki.ts';
+import { createPki } from '../../support/certificates.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'qstamp-providers-'));
 afterAll(() => rmSync(dir, { recursive: true }));
@@ -17,7 +17,7 @@ const acme = { name: 'acme', url: 'https://tsa.example/tsr', trust_anchors_file:
 
 function load(content: unknown) {
   writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
-  return loadTrustSettings({ TSP: 'file', TSP_PROVIDERS_FILE: file, TRUST_ANCHORS_FILE: undefined, IGNORE_CA_PURPOSES: false });
+  return loadTrustSettings({ TSP: 'file', TSP_PROVIDERS_FILE: file });
 }
 
 function refusalOf(content: unknown): string {
@@ -29,6 +29,10 @@ function refusalOf(content: unknown): string {
   }
   return 'accepted';
 }
+
+test.each(['file', 'local'] as const)('TSP=%s requires a providers file', (TSP) => {
+  expect(() => loadTrustSettings({ TSP })).toThrow(/^TSP_PROVIDERS_FILE: got nothing; /);
+});
 
 test('a byte order mark, which some editors write, is ignored', () => {
   expect(load(`\uFEFF${JSON.stringify([acme])}`).providers).toMatchObject([{ settings: { name: 'acme' } }]);
@@ -70,9 +74,5 @@ describe('an unusable providers file gives one line with the provider, the membe
 test('a qualified stamp needs a configured provider that is qualified (W19)', () => {
   expect(canServeQualified(load([acme]))).toBe(false);
   expect(canServeQualified(load([acme, { ...acme, name: 'acme-qtsa', qualified: true }]))).toBe(true);
-  expect(
-    canServeQualified(
-      loadTrustSettings({ TSP: 'mock', TSP_PROVIDERS_FILE: undefined, TRUST_ANCHORS_FILE: undefined, IGNORE_CA_PURPOSES: false }),
-    ),
-  ).toBe(false);
+  expect(canServeQualified(loadTrustSettings({ TSP: 'mock' }))).toBe(false);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createPki } from '../../../src/tsa/pki.ts';
+import { createPki } from '../../support/certificates.ts';
 import { randomHash, stampInternal, verifyById } from '../../support/requests.ts';
 import { startService } from '../../support/service.ts';
 import { createFault } from '../../support/tsa-answers.ts';

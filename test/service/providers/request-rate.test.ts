@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { checkProviders } from '../../../src/operator/check-providers.ts';
+import { runOperator } from '../../support/cli.ts';
 import { scrape, seriesValue } from '../../support/metrics.ts';
 import { patience } from '../../support/pace.ts';
 import { getJson, type JsonAnswer, randomHash, stampInternal, verifyById } from '../../support/requests.ts';
@@ -22,10 +22,8 @@ async function untilMade(service: RunningService, answers: readonly JsonAnswer[]
 }
 
 async function runCheck(environment: Settings, ...args: string[]) {
-  const said: string[] = [];
-  const into = { write: (text: string) => said.push(text) };
-  const code = await checkProviders({ args, environment, stdout: into, stderr: into });
-  return { code, said: said.join('') };
+  const { code, stdout, stderr } = await runOperator(['check-providers', ...args], environment);
+  return { code, said: stdout + stderr };
 }
 
 test('a TSA that blocks for ever at the 21st request in its period never blocks: tests, second tries and all workers count', async () => {

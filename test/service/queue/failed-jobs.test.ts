@@ -1,7 +1,6 @@
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import { jobs as jobsCommand } from '../../../src/operator/jobs.ts';
 import { type StampItem, stampQueueName } from '../../../src/shared/queue/jobs.ts';
 import { jobOptionsOf } from '../../../src/shared/queue/open-queue.ts';
 import { keyPrefix } from '../../../src/shared/redis/connection.ts';
@@ -28,7 +27,7 @@ test('a stamp that cannot be made fails alone, and the operator can list, repair
   });
   const payloadOf = (items: readonly StampItem[]) => ({ replyTo: 'nobody', items });
 
-  const jobs = (...args: readonly string[]) => runOperator(jobsCommand, args, service.settings);
+  const jobs = (...args: readonly string[]) => runOperator(['jobs', ...args], service.settings);
   const listed = async () => jsonLines(await jobs('failed', '--json'));
 
   const reasonOf = async ({ tokenId }: StampItem) => (await verifyById(service, tokenId)).body.reason;

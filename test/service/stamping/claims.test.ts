@@ -9,8 +9,7 @@ import {
   timeStampRenewalOf,
 } from '../../../src/shared/rfc3161/index.ts';
 import { randomSerial } from '../../../src/shared/runtime/random-octets.ts';
-import { issueCrl, pem } from '../../../src/tsa/certificate.ts';
-import { createPki, issueIntermediate, issueSigner, type Pki } from '../../../src/tsa/pki.ts';
+import { createPki, issueCrl, issueIntermediate, issueSigner, type Pki, pem } from '../../support/certificates.ts';
 import { folderWith, only } from '../../support/cli.ts';
 import { mainText } from '../../support/page-text.ts';
 import { postJson, verifyRaw } from '../../support/requests.ts';

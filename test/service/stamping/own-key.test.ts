@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { checkProviders } from '../../../src/operator/check-providers.ts';
+import { runOperator } from '../../support/cli.ts';
 import { scrape, seriesValue } from '../../support/metrics.ts';
 import { opensslQuery, opensslVerify } from '../../support/openssl-tsa.ts';
 import { makeOwnKey, ownKeySettings } from '../../support/own-key.ts';
@@ -128,19 +128,14 @@ describe('a clock that is not right', () => {
 });
 
 test('check-providers shows an own key, and the measured state of its clock', async () => {
-  const run = async (settings: Record<string, string>) => {
-    let stdout = '';
-    const into = { write: (text: string) => (stdout += text) };
-    const exitCode = await checkProviders({ args: [], environment: settings, stdout: into, stderr: into });
-    return { exitCode, stdout };
-  };
+  const run = (settings: Record<string, string>) => runOperator(['check-providers'], settings);
   const [right, wrong] = [await startTimeServer(), await startTimeServer({ offsetMs: 3_600_000 })];
   const key = makeOwnKey();
   const good = await run(ownKeySettings(key, { clock: { ntp: [right.name] } }));
-  expect(good).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^own-tsa: ok\n {2}certificate CN=Own TSA, valid until .*Z\n/) });
+  expect(good).toMatchObject({ code: 0, stdout: expect.stringMatching(/^own-tsa: ok\n {2}certificate CN=Own TSA, valid until .*Z\n/) });
   expect(good.stdout).toMatch(/\n {2}clock {7}ours, (as|\d+ ms (ahead of|behind)) that of others\n/);
   expect((await run(ownKeySettings(key))).stdout).toMatch(/\n {2}clock {7}ours, unchecked\n/);
   const bad = await run(ownKeySettings(key, { clock: { ntp: [wrong.name] } }));
   const [, driftMs] = /^own-tsa: failed: the clock is off by (-?\d+) ms; 1000 ms/.exec(bad.stdout) ?? [];
-  expect([bad.exitCode, Number(driftMs) < -3_000_000]).toEqual([1, true]);
+  expect([bad.code, Number(driftMs) < -3_000_000]).toEqual([1, true]);
 });

@@ -2,8 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkProviders } from '../../../src/operator/check-providers.ts';
-import { refreshLists } from '../../../src/operator/refresh-lists.ts';
 import { pemOf } from '../../../src/shared/rfc3161/index.ts';
 import { type Bundle, type BundleLab, runScript, startBundleLab, unzip, zipped } from '../../support/bundle-lab.ts';
 import { folderWith, jsonLines, runOperator } from '../../support/cli.ts';
@@ -97,7 +95,7 @@ test('check-providers says where the providers file contradicts the list in forc
     { tsa, qualified: 'from_list' },
     { tsa: other, qualified: true },
   ];
-  const { code, stdout } = await runOperator(checkProviders, [], settings(entries));
+  const { code, stdout } = await runOperator(['check-providers'], settings(entries));
   expect([code, stdout.split('\n').filter((line) => line.startsWith('  qualified'))]).toEqual([
     0,
     [
@@ -107,7 +105,7 @@ test('check-providers says where the providers file contradicts the list in forc
       expect.stringMatching(/no, although the providers file says yes: .*, but with another key\.$/),
     ],
   ]);
-  const [first] = jsonLines(await runOperator(checkProviders, ['--json'], settings(entries.slice(0, 1))));
+  const [first] = jsonLines(await runOperator(['check-providers', '--json'], settings(entries.slice(0, 1))));
   expect(first).toMatchObject({ is_qualified: false, qualified: { basis: 'list', service_status: 'withdrawn' } });
 });
 
@@ -131,7 +129,7 @@ describe('the evidence of a workflow with ?lists=1', () => {
     expect(await (await lab.service.fetch(named!.address)).text()).toBe(String(list));
 
     server.files.set('/se.xml', listOf(62));
-    expect((await runOperator(refreshLists, [], lab.service.settings)).code).toBe(0);
+    expect((await runOperator(['refresh-lists'], lab.service.settings)).code).toBe(0);
     await untilInForce(62);
     await eventually(async () => (await fetched('?lists=1')).equals(zip));
 

@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { refreshLists } from '../../../src/operator/refresh-lists.ts';
 import type { StatusResponse } from '../../../src/shared/contract/status.ts';
 import { pemOf } from '../../../src/shared/rfc3161/index.ts';
 import { loadListSources } from '../../../src/shared/trust/list-sources.ts';
@@ -58,7 +57,7 @@ test('a worker fetches the lists; /status, the metrics and the address of the li
   expect((await service.fetch('/trusted-lists/abc')).status).toBe(422);
 
   server.publish('/se.xml', commission, { territory: 'SE', sequenceNumber: 8 });
-  const outcome = await runOperator(refreshLists, ['--json'], service.settings);
+  const outcome = await runOperator(['refresh-lists', '--json'], service.settings);
   expect(outcome).toMatchObject({ code: 1, stderr: '' });
   expect(jsonLines(outcome)).toMatchObject([
     { territory: 'EU', refusal: null },
@@ -81,7 +80,7 @@ test('a service that is not configured for trusted lists has none, and the comma
   const service = await sharedService();
   expect(await (await service.fetch('/api/v1/status')).json()).toMatchObject({ trusted_lists: [] });
   expect(await (await service.fetch('/status')).text()).not.toContain('Trusted lists');
-  expect(await runOperator(refreshLists, [], service.settings)).toEqual({
+  expect(await runOperator(['refresh-lists'], service.settings)).toEqual({
     code: 2,
     stdout: '',
     stderr: 'qstamp: TRUSTED_LIST_URLS: got nothing; set it, or TRUSTED_LISTS_FILE\n',
@@ -97,17 +96,17 @@ describe('a wrong setting is one line that names it', () => {
   test.each<[what: string, given: () => object, message: RegExp]>([
     ['no signers of the list of lists', () => europe, /^LOTL_SIGNERS_FILE: got nothing;/],
     ['no certificate', () => ({ ...europe, LOTL_SIGNERS_FILE: '/dev/null' }), /^LOTL_SIGNERS_FILE: "\/dev\/null" cannot be used: /],
-    ['no such file', () => ({ TRUSTED_LISTS_FILE: '/nowhere.json' }), /^TRUSTED_LISTS_FILE: \/nowhere\.json cannot be read as JSON/],
+    ['no such file', () => ({ TRUSTED_LISTS_FILE: '/nowhere.json' }), /^TRUSTED_LISTS_FILE: \/nowhere\.json: cannot be read as JSON/],
     ['not a list', listed({}), / takes a list of entries$/],
     ['empty', listed([]), / takes at least one entry$/],
     ['a country twice', listed([entry, entry]), / takes each country once$/],
-    ['the list of lists', listed([{ ...entry, territory: 'EU' }]), / \[0\]\.territory takes the code of a country with a trusted list of/],
-    ['neither address nor file', listed([{ ...entry, url: undefined }]), / \[0\] takes either "url" or "file"$/],
-    ['both', listed([{ ...entry, file: 'se.xml' }]), / \[0\] takes either "url" or "file"$/],
-    ['another protocol', listed([{ ...entry, url: 'ftp://lists.example/se.xml' }]), / \[0\]\.url takes an address that starts with/],
-    ['no signers', listed([{ ...entry, signers_file: undefined }]), / \[0\]\.signers_file takes the path of a PEM file/],
-    ['an unknown member', listed([{ ...entry, signer: 'se.pem' }]), / \[0\] Unrecognized key: "signer"$/],
-    ['signers that are none', listed([entry]), / \(SE\)\.signers_file: "se\.pem" cannot be used: /],
+    ['the list of lists', listed([{ ...entry, territory: 'EU' }]), / \[0\]\.territory: takes the code of a country with a trusted list of/],
+    ['neither address nor file', listed([{ ...entry, url: undefined }]), / \[0\]: takes either "url" or "file"$/],
+    ['both', listed([{ ...entry, file: 'se.xml' }]), / \[0\]: takes either "url" or "file"$/],
+    ['another protocol', listed([{ ...entry, url: 'ftp://lists.example/se.xml' }]), / \[0\]\.url: takes an address that starts with/],
+    ['no signers', listed([{ ...entry, signers_file: undefined }]), / \[0\]\.signers_file: takes the path of a PEM file/],
+    ['an unknown member', listed([{ ...entry, signer: 'se.pem' }]), / \[0\]: has an unknown member: "signer"$/],
+    ['signers that are none', listed([entry]), / \(SE\)\.signers_file: "se\.pem" cannot be read$/],
   ])('%s', (_, given, message) => {
     expect(() => loadListSources({ ...none, ...given() })).toThrow(message);
   });

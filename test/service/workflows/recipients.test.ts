@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { mails as mailsCommand } from '../../../src/operator/mails.ts';
 import { normalizedRecipient } from '../../../src/shared/domain/recipient.ts';
+import { runOperator } from '../../support/cli.ts';
 import { startMailServer } from '../../support/mail.ts';
 import { eventually, getJson, postJson, randomHash } from '../../support/requests.ts';
 import { startService } from '../../support/service.ts';
@@ -89,8 +89,11 @@ test('R9: the link in a mail stops all mails to its recipient, also queued ones,
   expect((await start('john@example.com')).status).toBe(201);
 
   const said: string[] = [];
-  const into = { write: (text: string) => said.push(text) };
-  const run = (...args: string[]) => mailsCommand({ args, environment: service.settings, stdout: into, stderr: into });
+  const run = async (...args: string[]) => {
+    const { code, stdout } = await runOperator(['mails', ...args], service.settings);
+    said.push(stdout);
+    return code;
+  };
   expect([await run('blocked', jane), await run('allow', jane.toUpperCase()), await run('blocked', jane)]).toEqual([0, 0, 1]);
   expect(said.join('')).toMatch(/stopped the mails on 20.*\n.*may go to it again\n.*not blocked\n/);
   expect([await run('allow'), await run('forget', 'a@b')]).toEqual([2, 2]);

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { objectIdentifier, octetString, sequence, utcTime } from '../asn1/der-writer.ts';
+import { objectIdentifier, octetString, sequence } from '../asn1/der-writer.ts';
 import { OID } from '../asn1/oids.ts';
 import { Refusal } from '../refusal/refusal.ts';
 import { requestOf, type TimeStampRequest } from '../tsp/request.ts';
@@ -10,7 +10,6 @@ import { isSameName, isSelfIssued } from '../x509/name.ts';
 import {
   type Accuracy,
   type Attribute,
-  directoryName,
   encodeAttributes,
   encodeResponse,
   encodeSigningCertificateV2,
@@ -47,11 +46,6 @@ export interface TsaProfile {
   /** Policy OIDs. The first is used if the request does not name a policy. */
   policies: readonly [string, ...string[]];
   accuracy?: Accuracy;
-  ordering?: boolean;
-  /** Puts the name of the signer into TSTInfo.tsa. */
-  includeTsaName?: boolean;
-  /** Adds the signingTime attribute (RFC 5652 §11.3). */
-  includeSigningTime?: boolean;
 }
 
 /** The values that are different in each answer. */
@@ -70,9 +64,10 @@ export function issueResponse(profile: TsaProfile, requestDer: Buffer, moment: M
   const accepted = acceptRequest(requestDer, profile.policies);
   if (!accepted.ok) return encodeResponse(rejectionOf(accepted.failure, accepted.detail));
   const { request } = accepted;
+  const { identity } = profile;
   const eContent = encodeTstInfo(tstInfoFieldsOf(profile, request, moment));
-  const signer = signTstInfo(profile, eContent, moment);
-  const token = encodeToken(tokenPartsOf(profile.identity, request.certReq, eContent, signer));
+  const signer = signAttributes(identity, encodeAttributes(signedAttributesOf(identity, eContent)));
+  const token = encodeToken(tokenPartsOf(identity, request.certReq, eContent, signer));
   return encodeResponse({ status: PKI_STATUS.granted, token });
 }
 
@@ -89,31 +84,16 @@ export function tstInfoFieldsOf(profile: TsaProfile, request: TimeStampRequest, 
     serial: moment.serial,
     genTime: genTimeText(moment.timeMs),
     accuracy: profile.accuracy,
-    ordering: profile.ordering,
     nonce: request.nonce,
-    tsa: profile.includeTsaName ? directoryName(profile.identity.subjectName) : undefined,
   };
 }
 
-/** Makes the SignerInfo over the DER of a TSTInfo. */
-export function signTstInfo(profile: TsaProfile, eContent: Buffer, moment: Moment): SignerParts {
-  return signAttributes(profile.identity, encodeAttributes(signedAttributesOf(profile, eContent, moment)));
-}
-
-/** Makes the attributes that RFC 3161 §2.4.2 and RFC 5816 require, and those that the profile adds. */
-export function signedAttributesOf(profile: TsaProfile, eContent: Buffer, moment: Moment): readonly Attribute[] {
-  const { identity } = profile;
-  const attributes: Attribute[] = [
-    { type: OID.contentType, values: [objectIdentifier(OID.tstInfo)] },
-    { type: OID.messageDigest, values: [octetString(digestData(identity.scheme.digest, eContent))] },
-    { type: OID.signingCertificateV2, values: [constantPartsOf(identity).signingCertificate] },
-  ];
-  if (profile.includeSigningTime) {
-    // signingTime is a UTCTime in the years 1950–2049 (RFC 5652 §11.3). It has no fraction of a second.
-    attributes.push({ type: OID.signingTime, values: [utcTime(genTimeText(Math.floor(moment.timeMs / 1000) * 1000).slice(2))] });
-  }
-  return attributes;
-}
+/** Makes the attributes that RFC 3161 §2.4.2 and RFC 5816 require. */
+export const signedAttributesOf = (identity: SigningIdentity, eContent: Buffer): readonly Attribute[] => [
+  { type: OID.contentType, values: [objectIdentifier(OID.tstInfo)] },
+  { type: OID.messageDigest, values: [octetString(digestData(identity.scheme.digest, eContent))] },
+  { type: OID.signingCertificateV2, values: [constantPartsOf(identity).signingCertificate] },
+];
 
 /** Signs a DER SET OF Attribute, and makes the SignerInfo (RFC 5652 §5.4). */
 export function signAttributes(identity: SigningIdentity, signedAttributes: Buffer): SignerParts {

@@ -28,28 +28,7 @@ export interface ListedJudgement {
   readonly certificateEndedAt: string | null;
 }
 
-/** Trusted lists that were read, prepared for finding the service that signed a time-stamp. */
-export interface ListIndex {
-  readonly isEmpty: boolean;
-  /** The list of lists among them. */
-  readonly listOfLists: { readonly number: number; readonly sha256: string } | null;
-  /**
-   * The services for qualified time-stamps as trust anchors: names and keys. The certificates of `reader` help to build chains, and its revocation lists
-   * count: the trusted lists have none.
-   */
-  trustWith(reader: TrustStore): TrustStore;
-  /**
-   * Judges by the key and the name of the signer, or of a CA above it, which may also be above the end of the chain. A listed certificate that is not
-   * that of a CA counts only for the signer itself. Returns undefined if no list knows any of them.
-   *
-   * @param chain DER, from the signer upwards
-   * @param genTime of the time-stamp
-   * @param existedBy the earliest time at which another proof shows that the time-stamp existed
-   */
-  judge(chain: readonly Buffer[], genTime: Date, existedBy: Date): ListedJudgement | undefined;
-  /** What is unsure now about the list of lists, and about the list that has the service. */
-  doubtsAt(now: Date, listed: ListedService | null): readonly string[];
-}
+export type ListIndex = ReturnType<typeof createListIndex>;
 
 interface Entry {
   readonly list: TrustedList;
@@ -58,12 +37,12 @@ interface Entry {
 }
 
 /**
- * Prepares the lists of countries among these lists. Services whose certificate cannot be read are left out: they have signed no time-stamp that can
+ * Prepares the lists of countries among these lists for finding the service that signed a time-stamp. Services whose certificate cannot be read are left out: they have signed no time-stamp that can
  * be verified.
  *
  * @param older lists that decide about services that no list of `lists` knows, or that only an expired one knows
  */
-export function createListIndex(lists: readonly TrustedList[], older: readonly TrustedList[] = []): ListIndex {
+export function createListIndex(lists: readonly TrustedList[], older: readonly TrustedList[] = []) {
   const groups = [lists, older].map((group) => group.filter(({ kind }) => kind === 'country_list'));
   const countries = groups.flat();
   const listOfLists = lists.find(({ kind }) => kind === 'list_of_lists');
@@ -76,8 +55,13 @@ export function createListIndex(lists: readonly TrustedList[], older: readonly T
   const shared = new WeakMap<TrustStore['certificates'], TrustStore>();
   return {
     isEmpty: countries.length === 0,
+    /** The list of lists among them. */
     listOfLists: listOfLists ? { number: listOfLists.sequenceNumber, sha256: listOfLists.sha256 } : null,
-    trustWith: (reader) => {
+    /**
+     * The services for qualified time-stamps as trust anchors: names and keys. The certificates of `reader` help to build chains, and its revocation
+     * lists count: the trusted lists have none.
+     */
+    trustWith: (reader: TrustStore): TrustStore => {
       const known = made.get(reader);
       if (known) return known;
       const { certificates } = reader;
@@ -89,7 +73,8 @@ export function createListIndex(lists: readonly TrustedList[], older: readonly T
       made.set(reader, store);
       return store;
     },
-    doubtsAt: (now, listed) => {
+    /** What is unsure now about the list of lists, and about the list that has the service. */
+    doubtsAt: (now: Date, listed: ListedService | null): readonly string[] => {
       const deciding = countries.find(({ sha256 }) => sha256 === listed?.listSha256);
       const isFuture = deciding && Date.parse(deciding.issuedAt) > now.getTime();
       return [
@@ -101,7 +86,14 @@ export function createListIndex(lists: readonly TrustedList[], older: readonly T
           : []),
       ];
     },
-    judge: (chain, genTime, existedBy) => {
+    /**
+     * Judges by the key and the name of the signer, or of a CA above it, which may also be above the end of the chain. A listed certificate that is
+     * not that of a CA counts only for the signer itself. Returns undefined if no list knows any of them.
+     *
+     * @param chain DER, from the signer upwards
+     * @param existedBy the earliest time at which another proof shows that the time-stamp existed
+     */
+    judge: (chain: readonly Buffer[], genTime: Date, existedBy: Date): ListedJudgement | undefined => {
       const certificates = chain.map((der) => certificateOf(der));
       const found = judges.flatMap((judge) => judge(certificates, genTime, existedBy) ?? []);
       const known = found.filter(({ reason }) => reason !== 'service_other_key');

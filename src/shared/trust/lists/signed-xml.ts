@@ -6,7 +6,6 @@ import { elements, only as onlyOf, parseXml } from './xml.ts';
 /** `embedded`: the certificate inside the signature is taken, so that the signature proves only that the list was not damaged. */
 export type Signers = readonly Uint8Array[] | 'embedded';
 
-/** The root of a trusted list. */
 export const rootName = 'TrustServiceStatusList';
 const exclusive = 'http://www.w3.org/2001/10/xml-exc-c14n#';
 const enveloped = 'http://www.w3.org/2000/09/xmldsig#enveloped-signature';

@@ -99,7 +99,6 @@ export const LIST_FAULTS = {
 
 export type ListFault = keyof typeof LIST_FAULTS;
 
-/** The error for a list that is refused. */
 export class ListRefusal extends Error {
   override readonly name = 'ListRefusal';
   readonly code: ListFault;

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { createSocket, type Socket } from 'node:dgram';
+import { createSocket } from 'node:dgram';
 import { lookup } from 'node:dns/promises';
+import { on, once } from 'node:events';
 import type { ClockState } from '../../../shared/domain/service-state.ts';
 import type { Logger } from '../../../shared/runtime/log.ts';
-import type { Clock } from '../../../shared/runtime/timers.ts';
-import type { TimeServer } from '../../../shared/trust/key-entry.ts';
+import { type Clock, TooLateError, within } from '../../../shared/runtime/timers.ts';
+import type { TimeServer } from '../../../shared/trust/providers-file.ts';
 import { TimeUnavailableError } from '../provider.ts';
 
 /**
@@ -20,7 +21,7 @@ const opinionLivesMs = 3_600_000;
 const unwelcomeMs = 3_600_000;
 
 /** The time in the verified answer of a TSA; all in milliseconds. */
-export interface SecondOpinion {
+export interface TsaTime {
   readonly name: string;
   readonly genTimeMs: number;
   readonly uncertaintyMs: number;
@@ -36,7 +37,7 @@ export interface ClockWatch {
    * @throws TimeUnavailableError if the clock is not confirmed
    */
   confirm(): Promise<void>;
-  heard(opinion: SecondOpinion): void;
+  noteTsaTime(answer: TsaTime): void;
   /** `driftMs`: how far our clock is ahead of the others; null if none of them gives a usable time. */
   read(): { readonly state: ClockState; readonly driftMs: number | null };
   close(): void;
@@ -44,7 +45,7 @@ export interface ClockWatch {
 
 export const uncheckedClock: ClockWatch = {
   confirm: async () => undefined,
-  heard: () => undefined,
+  noteTsaTime: () => undefined,
   read: () => ({ state: 'unchecked', driftMs: null }),
   close: () => undefined,
 };
@@ -145,7 +146,7 @@ export function watchClock(options: {
       const why = state === 'unknown' ? 'no source has confirmed the clock' : `the clock is off by ${Math.round(driftMs ?? 0)} ms`;
       throw new TimeUnavailableError(`${why}; ${maxDriftMs} ms are allowed`);
     },
-    heard: ({ name, genTimeMs, uncertaintyMs, sentAtMs, receivedAtMs }) => {
+    noteTsaTime: ({ name, genTimeMs, uncertaintyMs, sentAtMs, receivedAtMs }) => {
       note(name, genTimeMs - (sentAtMs + receivedAtMs) / 2, uncertaintyMs + (receivedAtMs - sentAtMs) / 2);
       tell();
     },
@@ -169,9 +170,9 @@ export class TimeServerError extends Error {
   /** The server asks clients to stop (kiss-o'-death, RFC 4330 §8). */
   readonly isUnwelcome: boolean;
 
-  constructor(detail: string, options: ErrorOptions & { isUnwelcome?: boolean } = {}) {
+  constructor(detail: string, { isUnwelcome = false, ...options }: ErrorOptions & { isUnwelcome?: boolean } = {}) {
     super(detail, options);
-    this.isUnwelcome = options.isUnwelcome ?? false;
+    this.isUnwelcome = isUnwelcome;
   }
 }
 
@@ -200,65 +201,47 @@ function checkAnswer(answer: Buffer): void {
   if (answer.readBigUInt64BE(40) === 0n) refuse('its answer has no time');
 }
 
-async function connected(socket: Socket, address: string, port: number): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    socket.once('error', reject);
-    socket.connect(port, address, () => {
-      socket.off('error', reject);
-      resolve();
-    });
-  });
-}
-
 /**
  * Asks a time server once (SNTP version 4, RFC 4330 §5). The request does not reveal our clock: instead of the time it contains a random number. Only
  * the server that received the request can repeat it. No npm package did both this and the checks of the answer.
  *
  * @throws TimeServerError
  */
-export async function askTimeServer({ host, port }: TimeServer, time: LocalTime, timeoutMs: number): Promise<TimeReading> {
-  const { promise, resolve, reject } = Promise.withResolvers<TimeReading>();
-  const timer = setTimeout(() => reject(new TimeServerError('it does not answer')), timeoutMs);
-  let isOver = false;
-  let socket: Socket | undefined;
-  const ask = async () => {
-    const { address, family } = await lookup(host);
-    if (isOver) return;
-    socket = createSocket(family === 6 ? 'udp6' : 'udp4');
-    await connected(socket, address, port);
-    const request = Buffer.alloc(packetBytes);
-    request[0] = (4 << 3) | 3; // version 4, client
-    const cookie = randomBytes(8);
-    cookie.copy(request, 40);
-    const sentAt = time.steady();
-    socket.on('error', reject);
-    socket.on('message', (answer) => {
-      const tookMs = time.steady() - sentAt;
-      const nowMs = time.wall();
-      if (answer.length < packetBytes || !answer.subarray(24, 32).equals(cookie)) return; // Not from the server that we asked.
-      try {
-        checkAnswer(answer);
-      } catch (error) {
-        return reject(error);
-      }
-      const [receivedMs, transmittedMs] = [timestampAt(answer, 32, nowMs), timestampAt(answer, 40, nowMs)];
-      // The time of sending (T1) is computed with the steady clock, so that a change of the wall clock does not count as delay.
-      const offsetMs = (receivedMs - (nowMs - tookMs) + (transmittedMs - nowMs)) / 2;
-      resolve({ offsetMs, delayMs: tookMs - (transmittedMs - receivedMs) });
-    });
-    socket.send(request);
-  };
-  ask().catch(reject);
+export async function askTimeServer(server: TimeServer, time: LocalTime, timeoutMs: number): Promise<TimeReading> {
+  const ending = new AbortController();
   try {
-    return await promise;
-  } catch (error) {
-    if (error instanceof TimeServerError) throw error;
-    throw new TimeServerError('it cannot be reached', { cause: error });
+    return await within(timeoutMs, () => exchange(server, time, ending.signal));
+  } catch (cause) {
+    if (cause instanceof TimeServerError) throw cause;
+    throw new TimeServerError(cause instanceof TooLateError ? 'it does not answer' : 'it cannot be reached', { cause });
   } finally {
-    isOver = true;
-    clearTimeout(timer);
-    socket?.close();
+    ending.abort();
   }
+}
+
+async function exchange({ host, port }: TimeServer, time: LocalTime, signal: AbortSignal): Promise<TimeReading> {
+  const { address, family } = await lookup(host);
+  signal.throwIfAborted();
+  const socket = createSocket({ type: family === 6 ? 'udp6' : 'udp4', signal });
+  socket.connect(port, address);
+  await once(socket, 'connect', { signal });
+  const cookie = randomBytes(8);
+  // Version 4, client; the random number is in the place of the time.
+  const request = Buffer.concat([Buffer.from([(4 << 3) | 3]), Buffer.alloc(packetBytes - 9), cookie]);
+  const sentAt = time.steady();
+  socket.send(request);
+  for await (const [answer] of on(socket, 'message', { signal }) as AsyncIterable<[Buffer]>) {
+    const tookMs = time.steady() - sentAt;
+    const nowMs = time.wall();
+    // Otherwise it is not from the server that we asked.
+    if (answer.length < packetBytes || !answer.subarray(24, 32).equals(cookie)) continue;
+    checkAnswer(answer);
+    const [receivedMs, transmittedMs] = [timestampAt(answer, 32, nowMs), timestampAt(answer, 40, nowMs)];
+    // The time of sending (T1) is computed with the steady clock, so that a change of the wall clock does not count as delay.
+    const offsetMs = (receivedMs - (nowMs - tookMs) + (transmittedMs - nowMs)) / 2;
+    return { offsetMs, delayMs: tookMs - (transmittedMs - receivedMs) };
+  }
+  throw new TimeServerError('it does not answer');
 }
 
 /** Two clocks of this machine, both in milliseconds, with fractions. */

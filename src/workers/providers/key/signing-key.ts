@@ -1,5 +1,4 @@
 import { createPrivateKey, type KeyObject, randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import {
   certificatesIn,
   encodeRequest,
@@ -10,7 +9,7 @@ import {
   type TsaProfile,
   verifyResponse,
 } from '../../../shared/rfc3161/index.ts';
-import { ConfigError } from '../../../shared/runtime/config.ts';
+import { ConfigError, readSetting } from '../../../shared/runtime/config.ts';
 import type { Logger } from '../../../shared/runtime/log.ts';
 import { randomSerial } from '../../../shared/runtime/random-octets.ts';
 import type { KeyProviderSettings } from '../../../shared/trust/providers-file.ts';
@@ -21,13 +20,8 @@ import { askTimeServer, type ClockWatch, type LocalTime, systemTime, uncheckedCl
 const refused = ({ name }: KeyProviderSettings, member: string, why: string) =>
   new ConfigError(`TSP_PROVIDERS_FILE: (${name}).${member}: ${why}`);
 
-function read(settings: KeyProviderSettings, member: string, file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch {
-    throw refused(settings, member, `"${file}" cannot be read`);
-  }
-}
+const read = ({ name }: KeyProviderSettings, member: string, file: string): Buffer =>
+  readSetting(`TSP_PROVIDERS_FILE: (${name}).${member}: "${file}"`, file, (bytes) => bytes);
 
 function readKey(settings: KeyProviderSettings): KeyObject {
   const { keyFile, passphraseFile } = settings;
