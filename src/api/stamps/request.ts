@@ -46,7 +46,7 @@ interface Recipe<Order, Made, Addresses> {
 
 export type FailedOutcome = Extract<Outcome, { state: 'failed' }>;
 
-/** What is answered about one order. `accepted` is a promise: no caller who waits gets it. */
+/** What is answered about one order. `accepted`: only to a caller who is content with a promise. */
 export type Answer<Made = object, Accepted = object> = { readonly made: Made } | { readonly accepted: Accepted };
 
 /** The answers to a request, in its order. Each promise settles as soon as its answer is known. */

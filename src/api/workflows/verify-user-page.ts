@@ -19,7 +19,7 @@ export interface VerifyUserFacts {
 
 /** Makes the model of the page behind the link in the mail. The page has a button if there is a text to show below it. */
 export function verifyUserPageOf({ outcome, confirmWith, ...facts }: VerifyUserFacts) {
-  const { title, tone, text, belowButton = null } = wordsOf(outcome, confirmWith);
+  const { title, tone = 'failure', text, belowButton = null } = wordsOf(outcome, confirmWith === 'button');
   const paragraphs = 'asker' in outcome ? [introductionOf(outcome.asker), ...text] : text;
   return { ...facts, title, tone, icon: icons[tone], paragraphs, belowButton };
 }
@@ -28,54 +28,84 @@ const icons = { good: 'check', warning: 'warning', failure: 'cross', open: null 
 
 interface ChallengeWords {
   /** The colour of the page. */
-  readonly tone: keyof typeof icons;
+  readonly tone?: keyof typeof icons;
   readonly title: string;
   readonly text: readonly string[];
   readonly belowButton?: string;
 }
 
-function wordsOf(outcome: ChallengeOutcome, confirmWith: ConfirmWith): ChallengeWords {
-  const isButton = confirmWith === 'button';
-  switch (outcome.kind) {
-    case 'open':
-      return {
-        tone: 'open',
-        title: 'Please confirm your e-mail address',
-        text: [
-          'With this button you confirm only one thing: that you can read the mail of this address. You approve nothing, you order nothing, and you owe nothing.',
-        ],
-        belowButton: `Nothing is confirmed before you press it. After that, ${next} If you do not know this agent, close this page.`,
-      };
-    case 'verified':
-      return {
-        tone: 'good',
-        title: `Thank you, the ${isButton ? 'button was pressed' : 'link was opened'}`,
-        text: [
-          `The record of its work now shows when somebody with access to your mailbox ${isButton ? 'pressed the button' : 'opened the link'}. It does not show who it was, or that you agree with anything an agent does.`,
-          `Now ${next} You need do nothing else, and can close this page.`,
-        ],
-      };
-    case 'wrong':
-      return {
-        tone: 'warning',
-        title: 'This link is not quite right',
-        text: [
-          'The end of the link, its secret part, does not belong to this workflow. Some mail programs cut long links in two: please open the link from the e-mail once more, or copy all of it into the address bar.',
-          triesText(outcome.triesLeft),
-        ],
-      };
-    case 'challenge_used':
-      return {
-        tone: 'good',
-        title: 'This link has already been used',
-        text: [
-          `Each link works only once. ${isButton ? 'If you pressed its button, all is well.' : 'If you opened it, or a program that checks your mail did, all is well.'}`,
-          'If not, somebody else can read your mail. Tell the operator of the agent, and secure your mailbox.',
-        ],
-      };
-    default:
-      return { tone: 'failure', ...refusalWords[outcome.kind] };
-  }
+function wordsOf(outcome: ChallengeOutcome, isButton: boolean): ChallengeWords {
+  const words: Readonly<Record<ChallengeOutcome['kind'], ChallengeWords>> = {
+    open: {
+      tone: 'open',
+      title: 'Please confirm your e-mail address',
+      text: [
+        'With this button you confirm only one thing: that you can read the mail of this address. You approve nothing, you order nothing, and you owe nothing.',
+      ],
+      belowButton: `Nothing is confirmed before you press it. After that, ${next} If you do not know this agent, close this page.`,
+    },
+    verified: {
+      tone: 'good',
+      title: `Thank you, the ${isButton ? 'button was pressed' : 'link was opened'}`,
+      text: [
+        `The record of its work now shows when somebody with access to your mailbox ${isButton ? 'pressed the button' : 'opened the link'}. It does not show who it was, or that you agree with anything an agent does.`,
+        `Now ${next} You need do nothing else, and can close this page.`,
+      ],
+    },
+    wrong: {
+      tone: 'warning',
+      title: 'This link is not quite right',
+      text: [
+        'The end of the link, its secret part, does not belong to this workflow. Some mail programs cut long links in two: please open the link from the e-mail once more, or copy all of it into the address bar.',
+        triesText(outcome.kind === 'wrong' ? outcome.triesLeft : 0),
+      ],
+    },
+    challenge_used: {
+      tone: 'good',
+      title: 'This link has already been used',
+      text: [
+        `Each link works only once. ${isButton ? 'If you pressed its button, all is well.' : 'If you opened it, or a program that checks your mail did, all is well.'}`,
+        'If not, somebody else can read your mail. Tell the operator of the agent, and secure your mailbox.',
+      ],
+    },
+    challenge_expired: {
+      title: 'This link has expired',
+      text: [
+        'Links like this one are valid for a short time only, so that an old e-mail cannot be misused. Nothing was confirmed.',
+        'Ask the operator of the agent to send you a new link.',
+      ],
+    },
+    challenge_exhausted: {
+      title: 'This link was tried too often',
+      text: [
+        'Too many wrong links came from your network, or for this workflow. Nothing was confirmed.',
+        'Try the link from another network. Or: ask the operator of the agent to send you a new link.',
+      ],
+    },
+    challenge_replaced: {
+      title: 'A newer link was sent',
+      text: [
+        'A newer e-mail with a new link was sent for this workflow, and this older link no longer works. Nothing was confirmed.',
+        'Please open the link in the newest e-mail.',
+      ],
+    },
+    workflow_expired: {
+      title: 'This workflow has ended',
+      text: [
+        'It ran out of time before your address was confirmed, and nothing can be added to it any more.',
+        'Ask the operator of the agent to start a new workflow with your address. You will then get a new link.',
+      ],
+    },
+    workflow_closed: {
+      title: 'This workflow is already closed',
+      text: ['Its outputs are sealed under one root, so an address can no longer be confirmed. Nothing was changed.'],
+    },
+    email_redacted: {
+      title: 'The address of this workflow was erased',
+      text: ['It was erased on request (GDPR, Article 17). There is no address left to confirm, and nothing was changed.'],
+    },
+  };
+  return words[outcome.kind];
 }
 
 const next = 'the agent works on, and each file that it makes is stamped. If it closes the record, we mail you a link to it.';
@@ -84,47 +114,6 @@ function triesText(triesLeft: number): string {
   if (triesLeft <= 0) return 'This was the last try: for safety the link is now closed.';
   return `You can try ${triesLeft === 1 ? 'once' : `${triesLeft} times`} more.`;
 }
-
-type ShownRefusal = Exclude<ChallengeOutcome['kind'], 'open' | 'verified' | 'wrong' | 'challenge_used'>;
-
-const refusalWords: Readonly<Record<ShownRefusal, Pick<ChallengeWords, 'title' | 'text'>>> = {
-  challenge_expired: {
-    title: 'This link has expired',
-    text: [
-      'Links like this one are valid for a short time only, so that an old e-mail cannot be misused. Nothing was confirmed.',
-      'Ask the operator of the agent to send you a new link.',
-    ],
-  },
-  challenge_exhausted: {
-    title: 'This link was tried too often',
-    text: [
-      'Too many wrong links came from your network, or for this workflow. Nothing was confirmed.',
-      'Try the link from another network. Or: ask the operator of the agent to send you a new link.',
-    ],
-  },
-  challenge_replaced: {
-    title: 'A newer link was sent',
-    text: [
-      'A newer e-mail with a new link was sent for this workflow, and this older link no longer works. Nothing was confirmed.',
-      'Please open the link in the newest e-mail.',
-    ],
-  },
-  workflow_expired: {
-    title: 'This workflow has ended',
-    text: [
-      'It ran out of time before your address was confirmed, and nothing can be added to it any more.',
-      'Ask the operator of the agent to start a new workflow with your address. You will then get a new link.',
-    ],
-  },
-  workflow_closed: {
-    title: 'This workflow is already closed',
-    text: ['Its outputs are sealed under one root, so an address can no longer be confirmed. Nothing was changed.'],
-  },
-  email_redacted: {
-    title: 'The address of this workflow was erased',
-    text: ['It was erased on request (GDPR, Article 17). There is no address left to confirm, and nothing was changed.'],
-  },
-};
 
 /** The agent and its task, in its own words. */
 function introductionOf({ agentName, taskTitle }: Asker): string {
