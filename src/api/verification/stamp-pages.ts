@@ -2,12 +2,12 @@ import { verifyPath } from '../../shared/domain/addresses.ts';
 import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { imprintOfDigest } from '../../shared/domain/stamp.ts';
 import { toldToken } from '../../shared/domain/token.ts';
-import type { TrustedToken } from '../../shared/trust/judge.ts';
+import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudgement, VerificationTools } from './stamp-judge.ts';
 import { otherFileOf } from './verification.ts';
 import type { ProvedStamp, TokenDetails, VerdictShown, VerifyPage } from './verify-view.ts';
 
-function detailsOf({ verified, qualification }: TrustedToken): TokenDetails | null {
+function detailsOf({ verified, qualification }: Vouched): TokenDetails | null {
   if (!verified) return null;
   const told = toldToken(verified);
   const { serial, chain, record } = verified;
@@ -29,7 +29,7 @@ function detailsOf({ verified, qualification }: TrustedToken): TokenDetails | nu
 }
 
 /** The facts that a page may state about a token that was just verified. */
-const provedStampOf = (vouched: TrustedToken): ProvedStamp => ({
+const provedStampOf = (vouched: Vouched): ProvedStamp => ({
   stampedAt: vouched.issuedAt,
   provider: vouched.isProviderKnown ? (vouched.provider ?? null) : null,
   qualification: vouched.qualification,

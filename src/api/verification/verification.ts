@@ -5,7 +5,7 @@ import { isQualified } from '../../shared/domain/qualification.ts';
 import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { digestCharacters, imprintOfDigest, timeOfId } from '../../shared/domain/stamp.ts';
 import { imprintOf, toldToken } from '../../shared/domain/token.ts';
-import type { TrustedToken } from '../../shared/trust/judge.ts';
+import type { Vouched } from '../../shared/trust/judge.ts';
 import type { StampJudgement, VerificationTools } from './stamp-judge.ts';
 
 /**
@@ -47,7 +47,7 @@ export async function verifyRaw(
   return counted(tools, areUnused ? { ...result, not_checked: [...(result.not_checked ?? []), otherHashes] } : result);
 }
 
-async function findTokenId({ store: { stamps } }: VerificationTools, { tokenId, tst }: TrustedToken): Promise<string | null> {
+async function findTokenId({ store: { stamps } }: VerificationTools, { tokenId, tst }: Vouched): Promise<string | null> {
   return tst ? stamps.findIdByToken(tst.toString('base64')) : (tokenId ?? null);
 }
 
@@ -101,7 +101,7 @@ export function otherFileOf(judgement: StampJudgement, hash: string | undefined,
 const fileUnchecked = 'whether you have the right file: compare its hash with the imprint';
 const onlyHere = 'the time: this service made the mock token itself, and nobody else can check it';
 
-const toldOf = ({ verified, qualification }: TrustedToken, isFileCompared: boolean) => {
+const toldOf = ({ verified, qualification }: Vouched, isFileCompared: boolean) => {
   const file = isFileCompared ? [] : [fileUnchecked];
   if (verified === undefined) return { not_checked: [...file, onlyHere] };
   const told = toldToken(verified);

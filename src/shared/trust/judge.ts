@@ -43,7 +43,7 @@ export interface AboutToken {
 }
 
 export type Judgement =
-  | TrustedToken
+  | Vouched
   | {
       readonly ok: false;
       readonly code: ReasonCode;
@@ -58,7 +58,7 @@ export type Judgement =
     };
 
 /** The contents of a trusted token, and the provider. */
-export interface TrustedToken {
+export interface Vouched {
   readonly ok: true;
   /** Mock tokens carry the id of their stamp; RFC 3161 tokens do not. */
   readonly tokenId: string | undefined;
