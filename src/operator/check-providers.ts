@@ -12,7 +12,7 @@ import { usesTrustedLists } from '../shared/trust/list-sources.ts';
 import type { ListIndex } from '../shared/trust/lists/index.ts';
 import type { QualifiedSetting } from '../shared/trust/providers-file.ts';
 import { loadTrustSettings, type TrustedProvider, trustSettingsSchema } from '../shared/trust/trusted-providers.ts';
-import { checkProvider, listingsOf, openTsas, type ProviderCheck } from '../workers/providers/index.ts';
+import { checkProvider, createListings, openTsas, type ProviderCheck } from '../workers/providers/index.ts';
 import type { Operator, OperatorExitCode } from './operator.ts';
 
 /** Asks each configured provider for one stamp, which is not stored. */
@@ -27,7 +27,7 @@ export async function checkProviders({ environment, json, print, stderr }: Opera
   await using opened = new AsyncDisposableStack();
   const redisUrl = () => parseSettings(settingsSchema.pick({ REDIS_URL: true }), environment).REDIS_URL;
   const notes = isCounted(providers) ? await connectNotes(opened, providers, redisUrl(), log) : undefined;
-  const tsas = await openTsas(providers, { notes, listings: lists && listingsOf(() => lists), clock: systemClock, log });
+  const tsas = await openTsas(providers, { notes, listings: lists && createListings(() => lists), clock: systemClock, log });
   const checks = await Promise.all(
     tsas.map(async (tsa) => {
       const stamp: Parameters<typeof checkProvider>[0]['stamp'] = (subject) => tsa.stamp(subject, AbortSignal.timeout(tsa.timeoutMs));

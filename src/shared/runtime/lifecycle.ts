@@ -2,7 +2,7 @@ import closeWithGrace from 'close-with-grace';
 import { ConfigError } from './config.ts';
 import { createLogger, type Logger } from './log.ts';
 
-export type Lifecycle = ReturnType<typeof createLifecycle>;
+type Lifecycle = ReturnType<typeof createLifecycle>;
 
 /** Keeps resources in the order in which they were opened, and closes them in reverse order (architecture rule 5). */
 export function createLifecycle(log: Logger) {

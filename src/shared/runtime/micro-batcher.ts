@@ -1,12 +1,4 @@
-/**
- * Sends items in batches (natural batching). It needs no timer, unless `windowMs` or `patienceMs` is set. If no batch is in progress, an item is sent
- * at once. Items that arrive during a batch are sent together when this batch returns, or as soon as they fill a batch.
- */
-export interface MicroBatcher<Item, Result> {
-  add(item: Item): Promise<Result>;
-  /** Removes an item that is in no batch yet. Its promise then never settles. Returns false if the item is not waiting. */
-  remove(item: Item): boolean;
-}
+export type MicroBatcher<Item, Result> = ReturnType<typeof createMicroBatcher<Item, Result>>;
 
 interface MicroBatcherOptions<Item, Result> {
   readonly maxItems: number;
@@ -43,6 +35,10 @@ interface WaitingItem<Item, Result> {
   readonly reject: (reason: unknown) => void;
 }
 
+/**
+ * Sends items in batches (natural batching). It needs no timer, unless `windowMs` or `patienceMs` is set. If no batch is in progress, an item is sent
+ * at once. Items that arrive during a batch are sent together when this batch returns, or as soon as they fill a batch.
+ */
 export function createMicroBatcher<Item, Result>({
   maxItems,
   send,
@@ -51,7 +47,7 @@ export function createMicroBatcher<Item, Result>({
   maxUnderWay = Number.POSITIVE_INFINITY,
   windowMs = 0,
   patienceMs = Number.POSITIVE_INFINITY,
-}: MicroBatcherOptions<Item, Result>): MicroBatcher<Item, Result> {
+}: MicroBatcherOptions<Item, Result>) {
   const waiting: WaitingItem<Item, Result>[] = [];
   let underWay = 0;
   let state: BatcherState = 'idle';
@@ -96,14 +92,15 @@ export function createMicroBatcher<Item, Result>({
   }
 
   return {
-    add: (item) =>
+    add: (item: Item): Promise<Result> =>
       new Promise((resolve, reject) => {
         const entry = { item, since: performance.now(), resolve, reject };
         const place = goesLast(item) ? -1 : waiting.findIndex((each) => goesLast(each.item));
         waiting.splice(place < 0 ? waiting.length : place, 0, entry);
         void sendWaiting();
       }),
-    remove: (item) => {
+    /** Removes an item that is in no batch yet. Its promise then never settles. Returns false if the item is not waiting. */
+    remove: (item: Item): boolean => {
       const place = waiting.findIndex((each) => each.item === item);
       if (place >= 0) waiting.splice(place, 1);
       return place >= 0;

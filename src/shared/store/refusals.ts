@@ -21,8 +21,6 @@ interface RefusalDocument extends Omit<StoredRefusal, 'tokenId'> {
   readonly _id: string;
 }
 
-export type RefusalStore = ReturnType<typeof createRefusalStore>;
-
 export function createRefusalStore(db: Db) {
   const refusals: Collection<RefusalDocument> = db.collection('refusals');
   return eachInStore({

@@ -2,7 +2,7 @@
  * Providers of time-stamps: the mock, TSAs over HTTP, own keys, and the pool that chooses among them. Only this folder reads passwords of TSAs.
  */
 export { checkProvider, type ProviderCheck } from './health.ts';
-export { createListings, listingsOf, openProvider, openTsas } from './open-provider.ts';
+export { createListings, openProvider, openTsas } from './open-provider.ts';
 export { createProviderPool, type ProviderPool } from './pool.ts';
 export {
   evidenceTermOf,

@@ -38,7 +38,7 @@ export async function openTsas(
   providers: readonly TrustedProvider[],
   given: { notes?: ProviderNotes | undefined; listings?: Listings | undefined; clock: Clock; log: Logger },
 ): Promise<Rfc3161Provider[]> {
-  const { notes, listings = listingsOf(noLists.current), clock, log } = given;
+  const { notes, listings = createListings(noLists.current), clock, log } = given;
   const watches: ClockWatch[] = [];
   return Array.fromAsync(providers, async ({ settings, trust }) => {
     if (settings.type === 'key') {
@@ -82,26 +82,22 @@ export function openProvider(
 }
 
 /**
- * The listings of a process that stores stamps. It keeps with the evidence on which list a qualified token rests: once for all tokens of a signer under a
- * list, before the first stamp is answered.
+ * The trusted lists of a process. If it stores stamps, `insertOnce` keeps with the evidence on which list a qualified token rests: once for all tokens of
+ * a signer under a list, before the first stamp is answered.
  */
-export function createListings(current: () => ListIndex, insertOnce: (listing: Listing) => Promise<void>): Listings {
+export function createListings(current: () => ListIndex, insertOnce?: (listing: Listing) => Promise<void>): Listings {
   const kept = new Set<string>();
   return {
     current,
     keep: async ({ signer, genTime }, { status, listed }) => {
-      if (status !== 'qualified' || !listed) return;
-      const key = `${signer.fingerprint} ${listed.listSha256}`;
-      if (kept.has(key)) return;
+      const key = `${signer.fingerprint} ${listed?.listSha256}`;
+      if (!insertOnce || status !== 'qualified' || !listed || kept.has(key)) return;
       const { atProofOfExistence: _, ...rest } = listed;
       await insertOnce({ signer: signer.fingerprint, listed: rest, listOfLists: current().listOfLists, firstAt: genTime });
       kept.add(key);
     },
   };
 }
-
-/** The listings of a command that stores no stamps. */
-export const listingsOf = (current: () => ListIndex): Listings => ({ current, keep: async () => undefined });
 
 /**
  * The mock provider. It needs no account, and its stamps are never qualified. It also makes test stamps for workflows of tier `qualified` (W2). A key of

@@ -9,15 +9,13 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import { createMicroBatcher, type MicroBatcher } from '../../shared/runtime/micro-batcher.ts';
 import type { Clock } from '../../shared/runtime/timers.ts';
 import type { BatchStore } from '../../shared/store/batches.ts';
-import type { ProviderCheck } from './health.ts';
-import { isDoubtful, type OnCall } from './health.ts';
+import { isDoubtful, type OnCall, type ProviderCheck } from './health.ts';
 import { createMember, type Member } from './member.ts';
 import {
   ProviderError,
   RateReachedError,
   type StampSubject,
   TierUnavailableError,
-  type TimestampProvider,
   TimeUnavailableError,
   TsaRefusedError,
 } from './provider.ts';
@@ -32,23 +30,6 @@ const batchPatienceMs = 250;
 
 /** While a batch waits for the rate of a provider, it looks at least this often when the next request may go, in milliseconds. */
 const longestLookMs = 500;
-
-/**
- * All configured TSAs as one provider. They are asked in order of preference. Each has its own circuit breaker and its own limit of
- * concurrent calls.
- */
-export interface ProviderPool extends TimestampProvider {
-  health(): ProviderHealth[];
-  /**
-   * Sends a test request to each provider that has not answered yet or whose last call failed. Without this, a provider after a working one in the
-   * order would never be asked. It costs one stamp for each provider at start and one at each recovery. These stamps belong to no caller and are not
-   * counted. A provider with a `rate` is not asked if another worker has asked it lately.
-   */
-  check(): Promise<ProviderCheck[]>;
-  close(): void;
-}
-
-type KeepBatch = BatchStore['insertOnce'];
 
 /** A stamp that is requested from its possible providers, one after the other. */
 interface Pending {
@@ -78,7 +59,13 @@ function takesLeaf({ provider: { aggregate } }: Member, { callerKind, asked }: S
 const takesGroup = (member: Member, group: readonly Pending[]): boolean =>
   group.length <= (member.provider.aggregate?.maxLeaves ?? 0) && group.every(({ subject }) => takesLeaf(member, subject));
 
-/** `deadlineMs`: the time for all providers together; shorter than the time that a caller waits. */
+export type ProviderPool = ReturnType<typeof createProviderPool>;
+
+/**
+ * All configured TSAs as one provider. They are asked in order of preference. Each has its own circuit breaker and its own limit of concurrent calls.
+ *
+ * @param options `deadlineMs`: the time for all providers together; shorter than the time that a caller waits
+ */
 export function createProviderPool(options: {
   providers: readonly Rfc3161Provider[];
   deadlineMs: number;
@@ -87,8 +74,8 @@ export function createProviderPool(options: {
   log: Logger;
   onCall?: OnCall;
   /** Stores a batch before any of its leaves is returned. @throws ServiceError `store_unavailable` */
-  keepBatch: KeepBatch;
-}): ProviderPool {
+  keepBatch: BatchStore['insertOnce'];
+}) {
   const { providers, deadlineMs, notes, clock, log, onCall = () => undefined, keepBatch } = options;
   const members = providers.map((provider) => createMember(provider, { notes, clock, log, onCall }));
   const lanes = new Map<string, Lane>();
@@ -256,11 +243,11 @@ export function createProviderPool(options: {
 
   return {
     name: preferred.name,
-    get isQualified() {
+    get isQualified(): boolean {
       return preferred.isQualified;
     },
     stamp,
-    checkQualified: async () => {
+    checkQualified: async (): Promise<void> => {
       if (members.some(({ provider: { qualification } }) => qualification && isQualified(qualification))) return;
       await stamp({
         tokenId: randomUUIDv7(),
@@ -269,13 +256,18 @@ export function createProviderPool(options: {
         requiresQualified: true,
       });
     },
-    health: () => members.map((member) => member.health()),
-    check: async () => {
+    health: (): ProviderHealth[] => members.map((member) => member.health()),
+    /**
+     * Sends a test request to each provider that has not answered yet or whose last call failed. Without this, a provider after a working one in the
+     * order would never be asked. It costs one stamp for each provider at start and one at each recovery. These stamps belong to no caller and are not
+     * counted. A provider with a `rate` is not asked if another worker has asked it lately.
+     */
+    check: async (): Promise<ProviderCheck[]> => {
       await Promise.all(members.map((member) => member.refresh()));
       const doubtful = members.filter((member) => isDoubtful(member.health()) && !member.isInUse());
       return Promise.all(doubtful.map((member) => member.check(deadlineMs)));
     },
-    close: () => {
+    close: (): void => {
       for (const member of members) member.close();
     },
   };

@@ -107,7 +107,7 @@ interface KeyStrength {
   readonly bits: number;
 }
 
-function keyOf({ fingerprint, der }: Verified['chain'][number]): KeyStrength {
+function strengthOf({ fingerprint, der }: Verified['chain'][number]): KeyStrength {
   const known = keys.get(fingerprint);
   if (known) return known;
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = new X509Certificate(der).publicKey;
@@ -125,7 +125,7 @@ export function evidenceTermOf(
   const isConcerned = ({ concerns }: AlgorithmEnd): boolean => {
     if ('hash' in concerns) return concerns.hash === imprint.algorithm;
     const { key, belowBits } = concerns;
-    return chain.map(keyOf).some(({ type, bits }) => type === key && (bits < belowBits || belowBits === Number.POSITIVE_INFINITY));
+    return chain.map(strengthOf).some(({ type, bits }) => type === key && (bits < belowBits || belowBits === Number.POSITIVE_INFINITY));
   };
   const ends = policy.ends.filter(isConcerned).map(({ from }) => from.getTime());
   return { endsAt: new Date(endsAt), renewBy: new Date(Math.min(endsAt, ...ends)) };

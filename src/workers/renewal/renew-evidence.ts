@@ -71,16 +71,16 @@ export async function renewEvidence(
   const failures = new Map<string, ProviderError>();
 
   async function sign({ kind, candidates }: PendingTree): Promise<void> {
-    if (failures.has(keyOf(kind))) return;
+    if (failures.has(nameOf(kind))) return;
     done.asks += 1;
     const renewal = await signTree(provider, candidates, { ...kind, dueBy: dueBy() }).catch((error: unknown) => {
       if (!(error instanceof ProviderError)) throw error;
-      failures.set(keyOf(kind), error);
+      failures.set(nameOf(kind), error);
     });
     if (renewal === undefined) return;
     if (!renewal.members.some(({ isRenewed }) => isRenewed)) {
       const { issuedAt, term } = renewal;
-      await evidenceTerms.noteUseless(keyOf(kind), useless.add(kind, { issuedAt, term }));
+      await evidenceTerms.noteUseless(nameOf(kind), useless.add(kind, { issuedAt, term }));
       const facts = { provider: renewal.provider, waiting: candidates.length, holdsUntil: term.endsAt.toISOString() };
       log.warn(facts, 'evidence cannot be renewed: the certificates of the TSA do not last longer than those of the evidence');
       return;
@@ -199,12 +199,12 @@ function createUselessTokens(known: ReadonlyMap<string, UselessToken>, clock: Cl
   return {
     add: (kind: TokenKind, token: Omit<UselessToken, 'boughtAt'>): UselessToken => {
       const useless = { ...token, boughtAt: new Date(clock()) };
-      tokens.set(keyOf(kind), useless);
+      tokens.set(nameOf(kind), useless);
       return useless;
     },
     /** Whether the last token of this kind is recent and would be useless for this candidate too. */
     has: (kind: TokenKind, candidate: Candidate, dueBy: Date): boolean => {
-      const token = tokens.get(keyOf(kind));
+      const token = tokens.get(nameOf(kind));
       if (token === undefined || isRenewedBy(token, candidate, dueBy)) return false;
       const pauseMs = Math.max(soonestMs, Math.min(latestMs, share * (candidate.term.endsAt.getTime() - clock())));
       return clock() - token.boughtAt.getTime() < pauseMs;
@@ -223,14 +223,14 @@ interface TokenKind {
   readonly requiresQualified: boolean;
 }
 
-const keyOf = ({ algorithm, requiresQualified }: TokenKind): string => `${algorithm}${requiresQualified ? ' qualified' : ''}`;
+const nameOf = ({ algorithm, requiresQualified }: TokenKind): string => `${algorithm}${requiresQualified ? ' qualified' : ''}`;
 
 /** Collects candidates for trees of at most `mostLeaves`, and signs each tree as soon as it is full. */
 function createPendingTrees(mostLeaves: number, sign: (tree: PendingTree) => Promise<void>) {
   const open = new Map<string, { readonly kind: TokenKind; readonly candidates: Candidate[] }>();
   return {
     add: async (kind: TokenKind, candidate: Candidate): Promise<void> => {
-      const key = keyOf(kind);
+      const key = nameOf(kind);
       const tree = open.get(key) ?? { kind, candidates: [] };
       open.set(key, tree);
       if (tree.candidates.push(candidate) < mostLeaves) return;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createLogger } from '../../../src/shared/runtime/log.ts';
 import { createListIndex } from '../../../src/shared/trust/lists/index.ts';
 import { loadTrustSettings } from '../../../src/shared/trust/trusted-providers.ts';
-import { listingsOf, openTsas } from '../../../src/workers/providers/open-provider.ts';
+import { createListings, openTsas } from '../../../src/workers/providers/open-provider.ts';
 import { TierUnavailableError } from '../../../src/workers/providers/provider.ts';
 import { patience } from '../../support/pace.ts';
 import { randomHash } from '../../support/requests.ts';
@@ -23,7 +23,7 @@ test('a provider whose last token was not qualified is asked again for qualified
   const lists = createListIndex([]);
   const [tsa] = await openTsas(trust.providers, {
     clock: () => now,
-    listings: listingsOf(() => lists),
+    listings: createListings(() => lists),
     log: createLogger({ level: 'silent', process: 'worker' }),
   });
   const imprint = { algorithm: 'sha256' as const, digest: randomHash() };

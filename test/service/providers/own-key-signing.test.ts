@@ -8,7 +8,7 @@ import { noLists } from '../../../src/shared/store/trusted-lists.ts';
 import { loadProvidersFile } from '../../../src/shared/trust/providers-file.ts';
 import { loadTrustSettings } from '../../../src/shared/trust/trusted-providers.ts';
 import { openKeyProvider } from '../../../src/workers/providers/key/signing-key.ts';
-import { listingsOf, openTsas } from '../../../src/workers/providers/open-provider.ts';
+import { createListings, openTsas } from '../../../src/workers/providers/open-provider.ts';
 import { keyKinds, makeOwnKey, type OwnKey, ownKeySettings } from '../../support/own-key.ts';
 import { patience } from '../../support/pace.ts';
 import { randomHash } from '../../support/requests.ts';
@@ -107,7 +107,7 @@ describe('a key of one’s own', () => {
       IGNORE_CA_PURPOSES: false,
     });
     const time = { wall: () => Date.now() + days * 86_400_000, steady: () => performance.now() };
-    await expect(openKeyProvider(providers[0] as never, { log, time, listings: listingsOf(noLists.current) })).rejects.toThrow(
+    await expect(openKeyProvider(providers[0] as never, { log, time, listings: createListings(noLists.current) })).rejects.toThrow(
       /certificates_file: .*does not make valid time-stamps: .*valid/,
     );
   });
