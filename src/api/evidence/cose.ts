@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, createPublicKey, hkdfSync, type KeyObject, sign } from 'node:crypto';
+import { createPrivateKey, createPublicKey, hash, hkdfSync, type KeyObject, sign } from 'node:crypto';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { InclusionProof } from '../../shared/proof/merkle-tree.js';
 import { octetsOfSha256 } from '../../shared/proof/octets.js';
@@ -7,50 +7,6 @@ import { proveSealedChain, type WorkflowTools } from '../workflows/index.ts';
 import { existing } from './stamp-evidence.ts';
 
 // A COSE receipt (RFC 9942) is a proof about a Merkle tree. The service keeps the tree and signs its root.
-
-/** Header labels of RFC 9052 and RFC 9942. The constants below are values from the same registries. */
-const label = { alg: 1, kid: 4, verifiableDataStructure: 395, verifiableDataProofs: 396 } as const;
-const eddsa = -8;
-const rfc9162Sha256 = 1;
-const inclusionProofs = -1;
-const sign1Tag = 18;
-
-/** The bytes before the seed of an Ed25519 key in PKCS #8 (RFC 8410 §7). */
-const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex');
-
-interface ReceiptKey {
-  readonly privateKey: KeyObject;
-  /** SHA-256 of the public key's SubjectPublicKeyInfo. */
-  readonly kid: Buffer;
-  readonly publicPem: string;
-}
-
-/** Derives the key from a secret of the service, so every process has the same key, and the database alone is not enough to get it. */
-export function receiptKeyOf(secret: KeyObject): ReceiptKey {
-  const seed = Buffer.from(hkdfSync('sha256', secret, '', 'qstamp COSE receipts v1, Ed25519', 32));
-  const privateKey = createPrivateKey({ key: Buffer.concat([pkcs8Head, seed]), format: 'der', type: 'pkcs8' });
-  const publicKey = createPublicKey(privateKey);
-  const kid = createHash('sha256')
-    .update(publicKey.export({ format: 'der', type: 'spki' }))
-    .digest();
-  return { privateKey, kid, publicPem: publicKey.export({ format: 'pem', type: 'spki' }).toString() };
-}
-
-/** Makes a receipt of inclusion (RFC 9942 §5.2): a COSE_Sign1 whose payload, the root, is detached. */
-export function encodeReceipt({ privateKey, kid }: ReceiptKey, proof: InclusionProof, root: Uint8Array): Buffer {
-  const protectedHeader = encodeCbor(
-    new Map<number, Cbor>([
-      [label.alg, eddsa],
-      [label.kid, kid],
-      [label.verifiableDataStructure, rfc9162Sha256],
-    ]),
-  );
-  // The Sig_structure of RFC 9052 §4.4.
-  const signed = encodeCbor(['Signature1', protectedHeader, Buffer.alloc(0), root]);
-  const inclusion = encodeCbor([proof.treeSize, proof.leafIndex, proof.inclusionPath]);
-  const unprotected = new Map([[label.verifiableDataProofs, new Map([[inclusionProofs, [inclusion]]])]]);
-  return Buffer.concat([head(major.tag, sign1Tag), encodeCbor([protectedHeader, unprotected, null, sign(null, signed, privateKey)])]);
-}
 
 /** Label of a time-stamp token over the payload, in the protected header (RFC 9921 §3.2). */
 const timestampThenCose = 269;
@@ -96,6 +52,46 @@ async function receiptOf(tools: WorkflowTools, tokenId: string): Promise<Buffer 
   if (treeSize < 2 || chain.linkAt(output.sequenceNumber)?.outputHash !== output.hash) return undefined;
   const proof = chain.tree.proveInclusion(output.sequenceNumber - 1, treeSize);
   return encodeReceipt(await readReceiptKey(store), proof, octetsOfSha256(chain.rootHash));
+}
+
+/** The bytes before the seed of an Ed25519 key in PKCS #8 (RFC 8410 §7). */
+const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+type ReceiptKey = ReturnType<typeof receiptKeyOf>;
+
+/**
+ * Derives the key from a secret of the service, so every process has the same key, and the database alone is not enough to get it. `kid`: SHA-256 of
+ * the public key's SubjectPublicKeyInfo.
+ */
+export function receiptKeyOf(secret: KeyObject) {
+  const seed = Buffer.from(hkdfSync('sha256', secret, '', 'qstamp COSE receipts v1, Ed25519', 32));
+  const privateKey = createPrivateKey({ key: Buffer.concat([pkcs8Head, seed]), format: 'der', type: 'pkcs8' });
+  const publicKey = createPublicKey(privateKey);
+  const kid = hash('sha256', publicKey.export({ format: 'der', type: 'spki' }), 'buffer');
+  return { privateKey, kid, publicPem: publicKey.export({ format: 'pem', type: 'spki' }).toString() };
+}
+
+/** Header labels of RFC 9052 and RFC 9942. The constants below are values from the same registries. */
+const label = { alg: 1, kid: 4, verifiableDataStructure: 395, verifiableDataProofs: 396 } as const;
+const eddsa = -8;
+const rfc9162Sha256 = 1;
+const inclusionProofs = -1;
+const sign1Tag = 18;
+
+/** Makes a receipt of inclusion (RFC 9942 §5.2): a COSE_Sign1 whose payload, the root, is detached. */
+export function encodeReceipt({ privateKey, kid }: ReceiptKey, proof: InclusionProof, root: Uint8Array): Buffer {
+  const protectedHeader = encodeCbor(
+    new Map<number, Cbor>([
+      [label.alg, eddsa],
+      [label.kid, kid],
+      [label.verifiableDataStructure, rfc9162Sha256],
+    ]),
+  );
+  // The Sig_structure of RFC 9052 §4.4.
+  const signed = encodeCbor(['Signature1', protectedHeader, Buffer.alloc(0), root]);
+  const inclusion = encodeCbor([proof.treeSize, proof.leafIndex, proof.inclusionPath]);
+  const unprotected = new Map([[label.verifiableDataProofs, new Map([[inclusionProofs, [inclusion]]])]]);
+  return Buffer.concat([head(major.tag, sign1Tag), encodeCbor([protectedHeader, unprotected, null, sign(null, signed, privateKey)])]);
 }
 
 /** A value of deterministic CBOR (RFC 8949 §4.2.1), as COSE needs it. The caller must sort the members of a map by their encoded labels. */

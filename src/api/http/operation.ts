@@ -82,17 +82,12 @@ export const acceptedHeaders = {
 };
 
 /** The answer to a bulk request whose client prefers not to wait (N1). */
-export const acceptedBulkOf = (schema: z.ZodType): OperationContract['answers'] => ({
-  202: {
-    description:
-      'Accepted, if the client prefers not to wait (`Prefer: respond-async`). Each item has its address, or the error that stopped it.',
-    content: { 'application/json': schema, 'application/x-ndjson': null },
-    headers: {
-      'Preference-Applied': acceptedHeaders['Preference-Applied'],
-      'Idempotent-Replayed': acceptedHeaders['Idempotent-Replayed'],
-    },
-  },
-});
+export const acceptedBulkOf = (schema: z.ZodType): OperationContract['answers'] => {
+  const { Location: _, ...headers } = acceptedHeaders;
+  const description =
+    'Accepted, if the client prefers not to wait (`Prefer: respond-async`). Each item has its address, or the error that stopped it.';
+  return { 202: { description, content: { 'application/json': schema, 'application/x-ndjson': null }, headers } };
+};
 
 export const page = (description: string): AnswerContract => ({ description, content: { 'text/html': null } });
 

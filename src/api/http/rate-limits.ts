@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Redis } from 'ioredis';
 import ipaddr from 'ipaddr.js';
@@ -162,7 +162,7 @@ async function consume(limiter: RateLimiterRedis, key: string, points: number): 
 }
 
 /** Keys in Redis contain only this hash, never a client address or an e-mail address. */
-const hashOf = (key: string): string => createHash('sha256').update(key).digest('base64url').slice(0, 22);
+const hashOf = (key: string): string => hash('sha256', key, 'base64url').slice(0, 22);
 
 /** Removes the port that some proxies add to an address in `X-Forwarded-For`: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
 const withoutPort = (address: string): string => /^\[([^\]]*)\](?::\d+)?$|^([^:]*):\d+$/.exec(address)?.slice(1).find(Boolean) ?? address;

@@ -5,18 +5,7 @@ import { QUALIFICATION_REASONS, type Qualification, qualificationBases } from '.
 import { ServiceError } from '../domain/service-error.ts';
 import { type Imprint, imprintAlgorithms, type StampTier, sha256Imprint, stampTiers } from '../domain/stamp.ts';
 import { errorResponse } from './error.ts';
-import {
-  alwaysThere,
-  dateTime,
-  issueOf,
-  maxMetadataBytes,
-  metadata,
-  type PydanticIssue,
-  sha256Hex,
-  text,
-  uuid,
-  valueError,
-} from './fields.ts';
+import { alwaysThere, dateTime, issueOf, maxMetadataBytes, metadata, sha256Hex, text, uuid, valueError } from './fields.ts';
 
 /**
  * The data for the webhook of a stamp: the receiver's address, the secret address of sealed content, and the product that asked for the webhook.
@@ -113,37 +102,32 @@ export interface StampRules {
   readonly judgeCallback?: CallbackRule;
 }
 
-type JudgedFields = { readonly order: StampOrder } | { readonly issue: PydanticIssue; readonly path: string[] };
-
-function judge(fields: z.output<typeof stampFields>, rules: StampRules): JudgedFields {
-  const tier = rules.tier ?? fields.tier;
-  const { hash, content_b64: encoded, callback_url: callbackUrl } = fields;
-  const order = { tier, metadata: fields.metadata ?? undefined, ...(typeof callbackUrl === 'string' && { callbackUrl }) };
-  const refuse = (sentence: string, path: string[] = []): JudgedFields => ({ issue: valueError(sentence), path });
-  if (typeof encoded !== 'string') {
-    if (typeof hash === 'string') return { order: { ...order, imprint: sha256Imprint(hash), content: undefined } };
-    return refuse('either hash or content_b64 must be given');
-  }
-  if (rules.takesNoContent) return refuse('content_b64 is not allowed in a list: stamp its hash, or send it alone');
-  if (tier !== 'sealed') return refuse('content_b64 is only allowed in tier sealed');
-  const { sealedMaxBytes = Number.POSITIVE_INFINITY } = rules;
-  const tooLarge = () => new ServiceError('payload_too_large', `content_b64 may hold at most ${sealedMaxBytes} bytes of content`);
-  if (encoded.length > mostSpaced(4 * Math.ceil(sealedMaxBytes / 3))) throw tooLarge();
-  const decoded = decodeCanonicalBase64(encoded);
-  if (!decoded) return refuse('content_b64 must be canonical base64: standard alphabet, padded', ['content_b64']);
-  if (decoded.length > sealedMaxBytes) throw tooLarge();
-  const contentHash = createHash('sha256').update(decoded).digest('hex');
-  if (typeof hash === 'string' && hash !== contentHash) return refuse('hash is not the SHA-256 of content_b64');
-  return { order: { ...order, imprint: sha256Imprint(contentHash), content: decoded } };
-}
-
 /** Makes the schema for the body of a stamp operation (S1). Parsing throws ServiceError `payload_too_large` if the content is too large. */
 export function stampRequestFor(rules: StampRules = {}) {
+  const { sealedMaxBytes = Number.POSITIVE_INFINITY } = rules;
+  const tooLarge = () => new ServiceError('payload_too_large', `content_b64 may hold at most ${sealedMaxBytes} bytes of content`);
   return withCallbackRule(stampFields, rules.judgeCallback).transform((fields, context): StampOrder => {
-    const judged = judge(fields, rules);
-    if ('order' in judged) return judged.order;
-    context.addIssue(issueOf(judged.issue, judged.path));
-    return z.NEVER;
+    const refuse = (sentence: string, path: string[] = []) => {
+      context.addIssue(issueOf(valueError(sentence), path));
+      return z.NEVER;
+    };
+    const tier = rules.tier ?? fields.tier;
+    const { hash, content_b64: encoded, callback_url: callbackUrl } = fields;
+    const order = { tier, metadata: fields.metadata ?? undefined, ...(typeof callbackUrl === 'string' && { callbackUrl }) };
+
+    if (typeof encoded !== 'string') {
+      if (typeof hash === 'string') return { ...order, imprint: sha256Imprint(hash), content: undefined };
+      return refuse('either hash or content_b64 must be given');
+    }
+    if (rules.takesNoContent) return refuse('content_b64 is not allowed in a list: stamp its hash, or send it alone');
+    if (tier !== 'sealed') return refuse('content_b64 is only allowed in tier sealed');
+    if (encoded.length > mostSpaced(4 * Math.ceil(sealedMaxBytes / 3))) throw tooLarge();
+    const content = decodeCanonicalBase64(encoded);
+    if (!content) return refuse('content_b64 must be canonical base64: standard alphabet, padded', ['content_b64']);
+    if (content.length > sealedMaxBytes) throw tooLarge();
+    const contentHash = createHash('sha256').update(content).digest('hex');
+    if (typeof hash === 'string' && hash !== contentHash) return refuse('hash is not the SHA-256 of content_b64');
+    return { ...order, imprint: sha256Imprint(contentHash), content };
   });
 }
 
@@ -179,14 +163,13 @@ export const qualifiedBrief = z
   })
   .meta({ id: 'Qualified' });
 
-/** The member `qualified` of answers. A reply about a stamp that an earlier run of its job stored has no reason. */
-export function qualifiedBriefOf({
-  isQualified,
-  qualification,
-}: {
+interface MaybeQualified {
   readonly isQualified: boolean;
   readonly qualification?: Pick<Qualification, 'basis' | 'reason'> | undefined;
-}): z.output<typeof qualifiedBrief> {
+}
+
+/** The member `qualified` of answers. A reply about a stamp that an earlier run of its job stored has no reason. */
+export function qualifiedBriefOf({ isQualified, qualification }: MaybeQualified): z.output<typeof qualifiedBrief> {
   const { basis = isQualified ? 'operator' : null, reason = null } = qualification ?? {};
   return { status: isQualified ? 'qualified' : 'not_qualified', basis, reason: reason && `${reason}: ${QUALIFICATION_REASONS[reason]}` };
 }
@@ -218,13 +201,7 @@ export const withoutDetails = alwaysThere(stampToken);
 /** Makes the body of a 201 for a stamp. Its imprint is a SHA-256, as for all stamps over JSON. `sealedUrl`: the secret address of sealed content. */
 export const stampTokenOf = (
   { tokenId, imprint, tier }: { readonly tokenId: string; readonly imprint: Imprint; readonly tier: StampTier },
-  proof: {
-    readonly issuedAt: string;
-    readonly token: string;
-    readonly provider: string;
-    readonly isQualified: boolean;
-    readonly qualification?: Pick<Qualification, 'basis' | 'reason'> | undefined;
-  },
+  proof: MaybeQualified & { readonly issuedAt: string; readonly token: string; readonly provider: string },
   sealedUrl: string | null,
 ): StampToken => ({
   token_id: tokenId,
