@@ -115,9 +115,13 @@ export function readBulk<Item extends z.ZodType>(request: FastifyRequest, contra
   const entries: { index: number; item: z.output<Item> }[] = [];
   const faulty = new Map<number, readonly ValidationItem[]>();
   for (const [index, given] of list.data.entries()) {
-    const parsed = given instanceof RequestValidationError ? undefined : contract.safeParse(given);
-    if (parsed?.success) entries.push({ index, item: parsed.data });
-    else faulty.set(index, parsed ? validationItems(parsed.error, given, ['body', index]) : (given as RequestValidationError).detail);
+    if (given instanceof RequestValidationError) {
+      faulty.set(index, given.detail);
+      continue;
+    }
+    const parsed = contract.safeParse(given);
+    if (parsed.success) entries.push({ index, item: parsed.data });
+    else faulty.set(index, validationItems(parsed.error, given, ['body', index]));
   }
   return { kind: isLines ? 'ndjson' : 'json', size: list.data.length, entries, faulty };
 }
