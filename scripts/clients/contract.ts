@@ -1,6 +1,5 @@
 import { createSchemaCollector } from '../../src/api/docs/document.ts';
 import type { JsonSchema } from '../../src/api/docs/examples.ts';
-import { statusOf } from '../../src/api/http/errors.ts';
 import { httpValidationError } from '../../src/shared/contract/error.ts';
 import { acceptedStamp, stampTier, stampToken } from '../../src/shared/contract/stamp.ts';
 import { evidenceRenewal, verificationResult } from '../../src/shared/contract/verify.ts';
@@ -16,6 +15,7 @@ import {
   workflowStateResponse,
 } from '../../src/shared/contract/workflow.ts';
 import { REASONS } from '../../src/shared/domain/reasons.ts';
+import { statusOf } from '../../src/shared/domain/service-error.ts';
 
 /** The parts of the service's contract that the clients use. */
 export interface ClientContract {

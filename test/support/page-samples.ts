@@ -9,7 +9,7 @@ import { notQualified, type Qualification } from '../../src/shared/domain/qualif
 import type { ReasonCode } from '../../src/shared/domain/reasons.ts';
 import type { WorkflowTier } from '../../src/shared/domain/stamp.ts';
 import type { Verified } from '../../src/shared/rfc3161/index.ts';
-import type { Vouched } from '../../src/shared/trust/judge.ts';
+import type { TrustedToken } from '../../src/shared/trust/judge.ts';
 import { sealHashes } from './page-record.ts';
 
 export { startSample, statusSamples } from './status-samples.ts';
@@ -244,7 +244,7 @@ const verified = {
   record: { tokens: [{}, {}], holdsUntil: new Date('2031-11-21T09:31:01.000Z') },
 } as unknown as Verified;
 
-const provedStamp: Vouched = {
+const provedStamp: TrustedToken = {
   ...{ ok: true, tokenId: undefined, tst: undefined, isProviderKnown: true, isTrustedByList: false },
   issuedAt: '2026-11-21T09:31:01.482Z',
   provider: 'acme-qtsa',
@@ -253,7 +253,7 @@ const provedStamp: Vouched = {
   verified,
 };
 
-const proved = (changed: Partial<Vouched> = {}): Vouched => ({ ...provedStamp, ...changed });
+const proved = (changed: Partial<TrustedToken> = {}): TrustedToken => ({ ...provedStamp, ...changed });
 const stampPage = (judgement: StampJudgement, proofKind: StampPage['proofKind'] = 'token'): StampPage => ({
   ...{ tokenId: tokenIdOf(1), address: `https://stamps.example/api/v1/verify/v1/token/${tokenIdOf(1)}` },
   ...{ judgement, proofKind, shownAt: '2026-11-21T11:46:07.204Z' },

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { errorResponse, httpValidationError } from '../../shared/contract/error.ts';
 import { maxMetadataBytes } from '../../shared/contract/fields.ts';
-import type { ErrorCode } from '../../shared/domain/service-error.ts';
-import { statusOf } from '../http/errors.ts';
+import { type ErrorCode, statusOf } from '../../shared/domain/service-error.ts';
 import { maxNesting } from '../http/json-body.ts';
 import type { AnswerContract, OperationContract } from '../http/operation.ts';
 import { byField, exampleOf, type JsonSchema } from './examples.ts';

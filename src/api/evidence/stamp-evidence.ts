@@ -5,7 +5,7 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Batch, hashNameOf, type Imprint, type LeafProof, type TokenProof } from '../../shared/domain/stamp.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { Store } from '../../shared/store/store.ts';
-import type { Vouched } from '../../shared/trust/judge.ts';
+import type { TrustedToken } from '../../shared/trust/judge.ts';
 import type { StampJudge } from '../verification/index.ts';
 import type { WorkflowTools } from '../workflows/index.ts';
 
@@ -87,7 +87,7 @@ async function checkRenewable({ stampJudge, clock }: WorkflowTools, stamp: Store
 }
 
 /** The time when the certificates of the last token expire, in milliseconds; 0 if the stamp has renewals and they do not verify. */
-function holdsUntil({ verified }: Vouched, { proofs: [proof] }: StoredStamp): number {
+function holdsUntil({ verified }: TrustedToken, { proofs: [proof] }: StoredStamp): number {
   if (verified?.record) return verified.record.holdsUntil.getTime();
   if (verified === undefined || renewalsOf(proof).length > 0) return 0;
   return Math.min(...verified.chain.map(({ notAfter }) => notAfter.getTime()));

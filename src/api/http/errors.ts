@@ -5,8 +5,6 @@ import { keepConnection } from './body-reader.ts';
 import { RequestValidationError } from './validation.ts';
 import { sendErrorPage, wantsPage } from './views.ts';
 
-export { statusOf };
-
 /** For statuses that ask the client to try again: the seconds to wait if the error itself does not say. */
 const defaultRetryAfterSeconds: Readonly<Record<number, number>> = { 429: 1, 503: 2, 504: 1 };
 

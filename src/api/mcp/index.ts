@@ -1,9 +1,9 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { rpcAnswer, rpcRequests, rpcResponse, rpcResponses } from '../../shared/contract/mcp.ts';
-import { ServiceError } from '../../shared/domain/service-error.ts';
+import { ServiceError, statusOf } from '../../shared/domain/service-error.ts';
 import { keepConnection, stampBodyLimit } from '../http/body-reader.ts';
 import type { ServerContext } from '../http/context.ts';
-import { faultOf, noteFault, statusOf, toServiceError } from '../http/errors.ts';
+import { faultOf, noteFault, toServiceError } from '../http/errors.ts';
 import { createForeignOrigins } from '../http/headers.ts';
 import { MalformedJsonError } from '../http/json-body.ts';
 import { empty, json, type OperationContract } from '../http/operation.ts';

@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { BulkError } from '../../shared/contract/bulk.ts';
+import { statusOf } from '../../shared/domain/service-error.ts';
 import type { LargeAnswers } from '../http/connections.ts';
-import { errorBody, type Fault, faultOf, noteFault, statusOf, toServiceError, validationFault } from '../http/errors.ts';
+import { errorBody, type Fault, faultOf, noteFault, toServiceError, validationFault } from '../http/errors.ts';
 import { type Bulk, ndjsonType } from '../http/json-body.ts';
 import { asyncApplied, readPrefer } from '../http/operation.ts';
 import type { Answer, Answers, StampingRequest } from './request.ts';

@@ -6,7 +6,7 @@ import { isSameImprint } from '../../shared/domain/stamp.ts';
 import { repliedQualificationOf, type StampedReply, stampedReplyOf } from '../../shared/queue/jobs.ts';
 import { tokenIn, type Verified, withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
-import { type AboutToken, createTokenJudge, type Judgement, type TokenJudge, type Vouched } from '../../shared/trust/judge.ts';
+import { type AboutToken, createTokenJudge, type Judgement, type TokenJudge, type TrustedToken } from '../../shared/trust/judge.ts';
 import { createListIndex, type ListIndex } from '../../shared/trust/lists/index.ts';
 import type { ApiTools } from '../tools.ts';
 
@@ -25,7 +25,7 @@ const renewalsWithoutUse: ReadonlySet<ReasonCode> = new Set([
   'trust_store_empty',
 ]);
 
-const agrees = (vouched: Vouched, { tokenId, imprint, proofs: [{ issuedAt }] }: StoredStamp): boolean =>
+const agrees = (vouched: TrustedToken, { tokenId, imprint, proofs: [{ issuedAt }] }: StoredStamp): boolean =>
   isSameImprint(vouched.imprint, imprint) &&
   vouched.issuedAt === issuedAt &&
   (vouched.tokenId === undefined || vouched.tokenId === tokenId);
@@ -99,7 +99,10 @@ export function openStampJudge({ trust, lists, store, clock, log }: ApiTools) {
   }
 
   /** If no list in force has the service with this key any more, the list under which the stamp was made decides, if it was qualified then. */
-  async function qualificationOfStamp({ qualification, tst, verified, provider }: Vouched, wasQualified: boolean): Promise<Qualification> {
+  async function qualificationOfStamp(
+    { qualification, tst, verified, provider }: TrustedToken,
+    wasQualified: boolean,
+  ): Promise<Qualification> {
     const isDecided = qualification.basis === 'list' && qualification.reason !== 'service_other_key';
     if (!wasQualified || isDecided || isQualified(qualification) || !verified || !tst) return qualification;
     const judge = await judgeOfTime(verified);

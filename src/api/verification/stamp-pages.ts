@@ -4,7 +4,7 @@ import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/dom
 import { hashNameOf, type Proof } from '../../shared/domain/stamp.ts';
 import { toldToken } from '../../shared/domain/token.ts';
 import { matchWords, otherVerdict } from '../../shared/proof/verdict-words.js';
-import type { Vouched } from '../../shared/trust/judge.ts';
+import type { TrustedToken } from '../../shared/trust/judge.ts';
 import { count } from '../../shared/views/format.ts';
 import { markOf, type StampJudgement } from './stamp-judge.ts';
 
@@ -99,7 +99,7 @@ function wordsOf(judgement: StampJudgement) {
 }
 
 /** `test`: a stamp for trials. It is also verified, but it proves nothing to a third party. */
-function provedWords(vouched: Vouched) {
+function provedWords(vouched: TrustedToken) {
   const { issuedAt: stampedAt, qualification, verified } = vouched;
   const trial = trialOf(qualification);
   if (trial === 'development') {
@@ -124,7 +124,7 @@ function provedWords(vouched: Vouched) {
 }
 
 /** Null if the trust anchor of the token does not belong to a configured provider. */
-const providerOf = ({ isProviderKnown, provider }: Vouched): string | null => (isProviderKnown ? (provider ?? null) : null);
+const providerOf = ({ isProviderKnown, provider }: TrustedToken): string | null => (isProviderKnown ? (provider ?? null) : null);
 
 /** `hasEffect`: whether the page also says what a court does with a stamp that is not qualified. */
 const qualificationViewOf = (qualification: Qualification, hasEffect: boolean) => ({
@@ -138,7 +138,7 @@ const qualificationViewOf = (qualification: Qualification, hasEffect: boolean) =
 });
 
 /** What was stamped, and by whom. A token of the mock provider has no details. */
-function stampViewOf(vouched: Vouched) {
+function stampViewOf(vouched: TrustedToken) {
   const { issuedAt: stampedAt, imprint, qualification, verified } = vouched;
   const told = verified && toldToken(verified);
   const notChecked = told ? [...told.not_checked, ...(qualification.notChecked ?? [])] : [];

@@ -6,7 +6,7 @@ import { isQualified } from '../../shared/domain/qualification.ts';
 import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { digestCharacters, imprintOfDigest, timeOfId } from '../../shared/domain/stamp.ts';
 import { imprintOf, toldToken } from '../../shared/domain/token.ts';
-import type { Vouched } from '../../shared/trust/judge.ts';
+import type { TrustedToken } from '../../shared/trust/judge.ts';
 import type { StampJudgement, VerificationTools } from './stamp-judge.ts';
 import type { StampPage } from './stamp-pages.ts';
 
@@ -73,7 +73,7 @@ export async function judgePasted({ stampJudge }: VerificationTools, token: stri
   return (judged.ok || hash === '' ? undefined : otherFileOf(judged, hash, [hash])) ?? judged;
 }
 
-const findTokenId = async ({ store: { stamps } }: VerificationTools, { tokenId, tst }: Vouched): Promise<string | null> =>
+const findTokenId = async ({ store: { stamps } }: VerificationTools, { tokenId, tst }: TrustedToken): Promise<string | null> =>
   tst ? stamps.findIdByToken(tst.toString('base64')) : (tokenId ?? null);
 
 function counted({ store: { counters }, clock }: VerificationTools, result: VerificationResult): VerificationResult {
@@ -108,7 +108,7 @@ function otherFileOf(judgement: StampJudgement, hash: string | undefined, given:
 const fileUnchecked = 'whether you have the right file: compare its hash with the imprint';
 const onlyHere = 'the time: this service made the mock token itself, and nobody else can check it';
 
-const toldOf = ({ verified, qualification }: Vouched, isFileCompared: boolean) => {
+const toldOf = ({ verified, qualification }: TrustedToken, isFileCompared: boolean) => {
   const file = isFileCompared ? [] : [fileUnchecked];
   if (verified === undefined) return { not_checked: [...file, onlyHere] };
   const told = toldToken(verified);

@@ -43,7 +43,7 @@ export interface AboutToken {
 }
 
 export type Judgement =
-  | Vouched
+  | TrustedToken
   | {
       readonly ok: false;
       readonly code: ReasonCode;
@@ -58,7 +58,7 @@ export type Judgement =
     };
 
 /** The contents of a trusted token, and the provider. */
-export interface Vouched {
+export interface TrustedToken {
   readonly ok: true;
   /** Mock tokens carry the id of their stamp; RFC 3161 tokens do not. */
   readonly tokenId: string | undefined;

@@ -1,9 +1,9 @@
 import { type FastifyBaseLogger, fastify } from 'fastify';
 import { expect, test } from 'vitest';
 import { createEdgeServerOptions } from '../../../src/api/http/connections.ts';
-import { registerErrorHandler, statusOf } from '../../../src/api/http/errors.ts';
+import { registerErrorHandler } from '../../../src/api/http/errors.ts';
 import { registerRequestLog } from '../../../src/api/http/request-log.ts';
-import { type ErrorCode, ServiceError } from '../../../src/shared/domain/service-error.ts';
+import { type ErrorCode, ServiceError, statusOf } from '../../../src/shared/domain/service-error.ts';
 import { createLogger } from '../../../src/shared/runtime/log.ts';
 import { answerOn, openTo, sendExactly } from '../../support/raw-http.ts';
 import { sharedService } from '../../support/service.ts';
