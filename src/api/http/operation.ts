@@ -96,7 +96,7 @@ export const bytes = (description: string, mediaType: string): AnswerContract =>
 export const empty = (description: string): AnswerContract => ({ description });
 
 /** The preferences in a client's `Prefer` header (RFC 7240). */
-export interface Preferences {
+interface Preferences {
   /** `respond-async`: the client wants an answer as soon as the request is accepted. */
   readonly respondAsync: boolean;
   /** `wait` in seconds; 0 if it is missing or not valid. */

@@ -16,7 +16,7 @@ export interface ShownJob {
 }
 
 /** Finds, retries and drops the jobs that were given up. They stay until an operator decides about them. */
-export interface FailedJobs {
+interface FailedJobs {
   /** All jobs that were given up, the oldest of each queue first. */
   list(): AsyncIterable<ShownJob>;
   find(id: string): Promise<ShownJob | undefined>;

@@ -81,7 +81,7 @@ const readOnly = `${readState}
  * The circuit breaker of a provider, for all workers together. It is *closed* at first. After several failures in a row it is *open*: nobody asks the
  * provider. After a pause, one worker tries: a success closes the breaker, otherwise the pause doubles.
  */
-export interface Breaker {
+interface Breaker {
   /** Resolves to true if this worker may ask now: the breaker is closed, or this worker may make the next try. */
   mayAsk(): Promise<boolean>;
   /** Does not wait for Redis. */

@@ -93,7 +93,7 @@ export interface TermWalk {
 }
 
 /** The state of all renewals. The numbers count stamps and batches. */
-export interface EvidenceState {
+interface EvidenceState {
   readonly lastRunAt: Date;
   /** Evidence that was due, but that no TSA could renew. */
   readonly due: number;
