@@ -244,16 +244,20 @@ const verified = {
   record: { tokens: [{}, {}], holdsUntil: new Date('2031-11-21T09:31:01.000Z') },
 } as unknown as Verified;
 
-const provedStamp: TrustedToken = {
-  ...{ ok: true, tokenId: undefined, tst: undefined, isProviderKnown: true, isTrustedByList: false },
+const provedContents = {
+  ok: true,
+  isProviderKnown: true,
+  isTrustedByList: false,
   issuedAt: '2026-11-21T09:31:01.482Z',
   provider: 'acme-qtsa',
   qualification: byList,
   imprint: { algorithm: 'sha256', digest: sha256Of(contentOf(1)) },
-  verified,
-};
+} as const;
 
-const proved = (changed: Partial<TrustedToken> = {}): TrustedToken => ({ ...provedStamp, ...changed });
+const proved = (changed: Partial<Omit<TrustedToken, 'tokenId' | 'tst' | 'verified'>> = {}, token = verified): TrustedToken => ({
+  ...{ ...provedContents, ...changed },
+  ...{ tokenId: undefined, tst: Buffer.alloc(0), verified: token },
+});
 const stampPage = (judgement: StampJudgement, proofKind: StampPage['proofKind'] = 'token'): StampPage => ({
   ...{ tokenId: tokenIdOf(1), address: `https://stamps.example/api/v1/verify/v1/token/${tokenIdOf(1)}` },
   ...{ judgement, proofKind, shownAt: '2026-11-21T11:46:07.204Z' },
@@ -265,9 +269,12 @@ const refused = (code: ReasonCode, qualification?: Qualification): StampJudgemen
   ...(qualification && { qualification }),
 });
 const withToken = (changed: Partial<Verified>, without?: 'record') =>
-  proved({ verified: { ...verified, ...changed, ...(without && { record: undefined }) } as Verified });
+  proved({}, { ...verified, ...changed, ...(without && { record: undefined }) } as Verified);
 const sha512 = { algorithm: 'sha512', digest: createHash('sha512').update(contentOf(1)).digest('hex') } as const;
-const mock = proved({ qualification: notQualified('mock_provider'), provider: 'mock', verified: undefined });
+const mock: TrustedToken = {
+  ...{ ...provedContents, qualification: notQualified('mock_provider'), provider: 'mock' },
+  ...{ tokenId: tokenIdOf(1), tst: undefined, verified: undefined },
+};
 
 export const verifySamples = {
   ...(Object.fromEntries(

@@ -104,7 +104,7 @@ export function openStampJudge({ trust, lists, store, clock, log }: ApiTools) {
     wasQualified: boolean,
   ): Promise<Qualification> {
     const isDecided = qualification.basis === 'list' && qualification.reason !== 'service_other_key';
-    if (!wasQualified || isDecided || isQualified(qualification) || !verified || !tst) return qualification;
+    if (!wasQualified || isDecided || isQualified(qualification) || verified === undefined) return qualification;
     const judge = await judgeOfTime(verified);
     const then = await judge?.judge(tst, { provider });
     return then?.ok && then.qualification.basis === 'list' && isQualified(then.qualification) ? then.qualification : qualification;

@@ -74,7 +74,7 @@ export async function judgePasted({ stampJudge }: VerificationTools, token: stri
 }
 
 const findTokenId = async ({ store: { stamps } }: VerificationTools, { tokenId, tst }: TrustedToken): Promise<string | null> =>
-  tst ? stamps.findIdByToken(tst.toString('base64')) : (tokenId ?? null);
+  tst ? stamps.findIdByToken(tst.toString('base64')) : tokenId;
 
 function counted({ store: { counters }, clock }: VerificationTools, result: VerificationResult): VerificationResult {
   counters.add({ verifications: 1 }, clock());

@@ -57,11 +57,11 @@ export type Judgement =
       readonly qualification?: Qualification;
     };
 
-/** The contents of a trusted token, and the provider. */
-export interface TrustedToken {
+/** The contents of a trusted token, and the provider. It is a mock token, or a token or record of RFC 3161. */
+export type TrustedToken = TrustedContents & (MockToken | Rfc3161Token);
+
+interface TrustedContents {
   readonly ok: true;
-  /** Mock tokens carry the id of their stamp; RFC 3161 tokens do not. */
-  readonly tokenId: string | undefined;
   /** RFC 3339 in UTC. */
   readonly issuedAt: string;
   readonly imprint: Imprint;
@@ -75,10 +75,21 @@ export interface TrustedToken {
   /** Whether the token is trusted only because a trusted list grants its service. */
   readonly isTrustedByList: boolean;
   readonly qualification: Qualification;
-  /** The TimeStampToken or the EvidenceRecord (RFC 4998), unchanged. Undefined for a mock token. */
-  readonly tst: Buffer | undefined;
-  /** The other contents of the token, and its signer. For an evidence record, those of its first token. Undefined for a mock token. */
-  readonly verified: Verified | undefined;
+}
+
+interface MockToken {
+  /** The id of the stamp. Only mock tokens carry it. */
+  readonly tokenId: string;
+  readonly tst: undefined;
+  readonly verified: undefined;
+}
+
+interface Rfc3161Token {
+  readonly tokenId: undefined;
+  /** The TimeStampToken or the EvidenceRecord (RFC 4998), unchanged. */
+  readonly tst: Buffer;
+  /** The other contents of the token, and its signer. For an evidence record, those of its first token. */
+  readonly verified: Verified;
 }
 
 /** Every DER structure of RFC 3161 starts with a SEQUENCE. */
