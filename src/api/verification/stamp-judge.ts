@@ -25,10 +25,8 @@ const renewalsWithoutUse: ReadonlySet<ReasonCode> = new Set([
   'trust_store_empty',
 ]);
 
-const agrees = (vouched: TrustedToken, { tokenId, imprint, proofs: [{ issuedAt }] }: StoredStamp): boolean =>
-  isSameImprint(vouched.imprint, imprint) &&
-  vouched.issuedAt === issuedAt &&
-  (vouched.tokenId === undefined || vouched.tokenId === tokenId);
+const agrees = (token: TrustedToken, { tokenId, imprint, proofs: [{ issuedAt }] }: StoredStamp): boolean =>
+  isSameImprint(token.imprint, imprint) && token.issuedAt === issuedAt && (token.tokenId === undefined || token.tokenId === tokenId);
 
 export type StampJudge = ReturnType<typeof openStampJudge>;
 

@@ -99,8 +99,8 @@ function wordsOf(judgement: StampJudgement) {
 }
 
 /** `test`: a stamp for trials. It is also verified, but it proves nothing to a third party. */
-function provedWords(vouched: TrustedToken) {
-  const { issuedAt: stampedAt, qualification, verified } = vouched;
+function provedWords(token: TrustedToken) {
+  const { issuedAt: stampedAt, qualification, verified } = token;
   const trial = trialOf(qualification);
   if (trial === 'development') {
     const before = `${developmentSentence} It proves nothing to a third party. It says that data with the fingerprint below existed no later than `;
@@ -112,7 +112,7 @@ function provedWords(vouched: TrustedToken) {
   }
   const seconds = verified && toldToken(verified).accuracy_seconds;
   const accuracy = seconds ? `, give or take ${seconds} s` : '';
-  const provider = providerOf(vouched);
+  const provider = providerOf(token);
   const whom = provider === null ? 'the time-stamping authority named below' : `the provider ${provider}`;
   const before = 'Data with the fingerprint below existed no later than ';
   return {
@@ -138,12 +138,12 @@ const qualificationViewOf = (qualification: Qualification, hasEffect: boolean) =
 });
 
 /** What was stamped, and by whom. A token of the mock provider has no details. */
-function stampViewOf(vouched: TrustedToken) {
-  const { issuedAt: stampedAt, imprint, qualification, verified } = vouched;
+function stampViewOf(token: TrustedToken) {
+  const { issuedAt: stampedAt, imprint, qualification, verified } = token;
   const told = verified && toldToken(verified);
   const notChecked = told ? [...told.not_checked, ...(qualification.notChecked ?? [])] : [];
   return {
-    ...{ imprint, hashName: hashNameOf(imprint.algorithm), stampedAt, provider: providerOf(vouched), qualification },
+    ...{ imprint, hashName: hashNameOf(imprint.algorithm), stampedAt, provider: providerOf(token), qualification },
     accuracy: told ? accuracyText(told.accuracy_seconds) : '',
     mark: markOfProved(qualification),
     details: verified &&

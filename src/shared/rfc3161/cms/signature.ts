@@ -54,13 +54,13 @@ export function checkAlgorithmProtection(attributes: Attributes, signer: SignerI
 /**
  * Checks that the key of the certificate in the SignerIdentifier made the signature (refusals 29, 30 and 46).
  *
- * @param sworn the signer's certificate according to the signed attributes, if it differs from `signer`
+ * @param attested the signer's certificate according to the signed attributes, if it differs from `signer`
  */
-export async function checkSignature(signerInfo: SignerInfo, signer: Certificate, sworn: Certificate | undefined): Promise<void> {
+export async function checkSignature(signerInfo: SignerInfo, signer: Certificate, attested: Certificate | undefined): Promise<void> {
   const algorithm = signerAlgorithmOf(signerInfo.signatureAlgorithm, signerDigestOf(signerInfo), 'signatureAlgorithm');
   const signed = signedBytesOf(signerInfo);
   if (await isSignatureOf(signer.publicKey(), algorithm, signed, signerInfo.signature)) return;
-  if (sworn !== undefined && (await isSignatureBy(sworn, algorithm, signed, signerInfo.signature))) {
+  if (attested !== undefined && (await isSignatureBy(attested, algorithm, signed, signerInfo.signature))) {
     refuse('signer_identifier_mismatch', 'The signature was not made with the certificate in the SignerInfo.');
   }
   refuse('signature_invalid', 'The signature over the signed attributes is not valid.');

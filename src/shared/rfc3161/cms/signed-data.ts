@@ -18,13 +18,13 @@ export interface SignedData {
   readonly eContent: Buffer;
   /** The X.509 certificates, in the order of the token. */
   readonly certificates: readonly Der[];
-  /** Which unused parts the token has. */
-  readonly company: Company;
+  /** The parts of the token that are not used. */
+  readonly unusedParts: UnusedParts;
   readonly signer: SignerInfo;
 }
 
 /** Shows which parts of a token are not used. */
-export interface Company {
+export interface UnusedParts {
   /** Attribute certificates, and certificates in other forms than X.509 (RFC 5652 §10.2.2). */
   readonly hasOtherCertificates: boolean;
   /** CRLs and OCSP responses (RFC 5652 §10.2.1). */
@@ -93,12 +93,12 @@ export function signedDataOf(token: Der): SignedData {
   const announced = digestAlgorithms.children.map((child) => algorithmIdentifierOf(child, 'a digest algorithm of SignedData'));
   const isAnnounced = announced.every(hasNoParameters) && announced.some(({ oid }) => oid === signer.digestAlgorithm.oid);
   const certificates = choices.filter(({ tag }) => tag === TAG.sequence);
-  const company = {
+  const unusedParts = {
     hasOtherCertificates: certificates.length < choices.length,
     hasRevocationData: crls.length > 0,
     hasUnsignedAttributes: signer.unsignedAttributes !== undefined,
   };
-  return { eContent, certificates, company, signer: { ...signer, isAnnounced } };
+  return { eContent, certificates, unusedParts, signer: { ...signer, isAnnounced } };
 }
 
 /** The tags of CertificateChoices (RFC 5652 §10.2.2): X.509, extended, attribute certificates of version 1 and 2, and other forms. */

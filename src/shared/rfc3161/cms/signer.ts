@@ -135,7 +135,10 @@ function issuerSerialOf(parts: Members): CertificateId['issuerSerial'] {
 }
 
 /** Finds the certificate that one of the lists names as that of the signer. */
-export function swornSignerOf(lists: readonly (readonly CertificateId[])[], certificates: readonly Certificate[]): Certificate | undefined {
+export function attestedSignerOf(
+  lists: readonly (readonly CertificateId[])[],
+  certificates: readonly Certificate[],
+): Certificate | undefined {
   return certificates.find((certificate) => lists.some(([first]) => first !== undefined && isHashOf(first, certificate)));
 }
 

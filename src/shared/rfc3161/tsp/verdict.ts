@@ -1,7 +1,7 @@
 import { membersOf, parseDer, TAG } from '../asn1/der.ts';
 import { integerOf, oidOf } from '../asn1/der-values.ts';
 import { OID } from '../asn1/oids.ts';
-import type { Company } from '../cms/signed-data.ts';
+import type { UnusedParts } from '../cms/signed-data.ts';
 import { Refusal } from '../refusal/refusal.ts';
 import type { Certificate } from '../x509/certificate.ts';
 import type { Chain } from '../x509/chain.ts';
@@ -17,7 +17,7 @@ interface VerifiedFacts {
   readonly tstInfo: TstInfo;
   readonly chain: Chain;
   readonly revocation: readonly RevocationStatus[];
-  readonly company: Company;
+  readonly unusedParts: UnusedParts;
   /** The TimeStampToken as received. */
   readonly token: Buffer;
   readonly grantedWithMods: boolean;
@@ -55,13 +55,16 @@ function firstEndBefore(chain: Chain, nowMs: number): Date | undefined {
   return firstMs < nowMs ? new Date(firstMs) : undefined;
 }
 
-function uncheckedOf({ revocation, company, isImprintChecked }: VerifiedFacts, { areCaPurposesIgnored }: TrustStore): readonly Unchecked[] {
+function uncheckedOf(
+  { revocation, unusedParts, isImprintChecked }: VerifiedFacts,
+  { areCaPurposesIgnored }: TrustStore,
+): readonly Unchecked[] {
   const unchecked: readonly [Unchecked, boolean][] = [
     ['imprint', !isImprintChecked],
     ['revocation', revocation.some(({ status }) => status === 'unknown')],
-    ['revocation_data', company.hasRevocationData],
-    ['unsigned_attributes', company.hasUnsignedAttributes],
-    ['other_certificates', company.hasOtherCertificates],
+    ['revocation_data', unusedParts.hasRevocationData],
+    ['unsigned_attributes', unusedParts.hasUnsignedAttributes],
+    ['other_certificates', unusedParts.hasOtherCertificates],
     ['ca_purposes', areCaPurposesIgnored],
   ];
   return unchecked.filter(([, isUnchecked]) => isUnchecked).map(([code]) => code);

@@ -11,12 +11,12 @@ import {
 } from '../cms/signature.ts';
 import { type SignedData, signedDataOf } from '../cms/signed-data.ts';
 import {
+  attestedSignerOf,
   checkNamedChain,
   checkSigningCertificate,
   embeddedOf,
   signerCertificateOf,
   signingCertificatesOf,
-  swornSignerOf,
 } from '../cms/signer.ts';
 import type { RefusalCode } from '../refusal/codes.ts';
 import { Refusal, refuse, refusedBy } from '../refusal/refusal.ts';
@@ -160,7 +160,7 @@ export async function judgeSigner(
   // A batch has one signature for thousands of stamps, so a signature over the same octets with the same certificate is not verified again.
   const mark = isNew ? undefined : signatureMarkOf(signerInfo, signer);
   if (mark === undefined || !trust.knowsSignature(mark)) {
-    await checkSignature(signerInfo, signer, swornSignerOf(named, embedded.certificates));
+    await checkSignature(signerInfo, signer, attestedSignerOf(named, embedded.certificates));
   }
   checkSigningCertificate(named, signer);
   checkPurpose(signer);
@@ -181,8 +181,8 @@ export async function judgeSigner(
   );
   if (mark !== undefined) trust.noteSignature(mark);
   const { bytes: token, grantedWithMods } = opened;
-  const { company } = signed;
-  return verifiedOf({ tstInfo, chain, revocation, company, token, grantedWithMods, isImprintChecked }, trust, nowMs);
+  const { unusedParts } = signed;
+  return verifiedOf({ tstInfo, chain, revocation, unusedParts, token, grantedWithMods, isImprintChecked }, trust, nowMs);
 }
 
 /** Runs `find`. If no chain is found, an unreadable certificate may be the missing link, so its fault is thrown as the better reason. */

@@ -62,7 +62,7 @@ const MAX_REMEMBERED = 1000;
  * A chain is cached only if the token has at most this many certificates. Honest tokens have fewer. Anyone can add certificates to a token, and so make
  * more and more variants of it.
  */
-const MAX_REMEMBERED_COMPANY = 16;
+const MAX_REMEMBERED_EMBEDDED = 16;
 
 /**
  * Makes a trust store from anchors, intermediate certificates and revocation lists. A store without anchors refuses every token.
@@ -138,7 +138,7 @@ export function createTrustStore({
           checkAuthority(candidate, { areCaPurposesIgnored, isNamedKey, namedKeysOf });
           accept(candidate);
         });
-      const isRemembered = embedded.length <= MAX_REMEMBERED_COMPANY;
+      const isRemembered = embedded.length <= MAX_REMEMBERED_EMBEDDED;
       if (hopeless.has(key)) refuse('untrusted_root', NO_CHAIN);
       const chain = isRemembered ? rememberingHopeless(key, search) : search();
       if (isRemembered) remember(knownChains, key, chain);
