@@ -154,21 +154,27 @@ async function judgeEvidence(evidence: Evidence): Promise<Judgement> {
   const [revoked] = findings.flatMap(({ result }) => (!result.ok && result.code === 'certificate_revoked' ? [result] : []));
   if (revoked) return revoked;
   const fit = fitPolicy(evidence, findings);
-  if (fit === undefined) return judgeUnproved(evidence, findings);
-  if ('code' in fit) return { ok: false, code: fit.code };
-  const { result, provider, isProviderKnown, isTrustedByList } = fit;
-  return {
-    ok: true,
-    tokenId: undefined,
-    issuedAt: rfc3339Of(result.genTimeText),
-    imprint: { algorithm: result.imprint.algorithm, digest: result.imprint.digest.toString('hex') },
-    provider,
-    isProviderKnown,
-    isTrustedByList,
-    qualification: await qualify(evidence, findings, fit),
-    tst: result.token,
-    verified: result,
-  };
+  switch (fit.kind) {
+    case 'untrusted':
+      return judgeUnproved(evidence, findings);
+    case 'refused':
+      return { ok: false, code: fit.code };
+    case 'fits': {
+      const { result, provider, isProviderKnown, isTrustedByList } = fit;
+      return {
+        ok: true,
+        tokenId: undefined,
+        issuedAt: rfc3339Of(result.genTimeText),
+        imprint: { algorithm: result.imprint.algorithm, digest: result.imprint.digest.toString('hex') },
+        provider,
+        isProviderKnown,
+        isTrustedByList,
+        qualification: await qualify(evidence, findings, fit),
+        tst: result.token,
+        verified: result,
+      };
+    }
+  }
 }
 
 /** What one trust source says: the trust anchors of `provider`, the trusted lists, or otherwise `TRUST_ANCHORS_FILE`. */
@@ -225,6 +231,7 @@ const isGrantedBy = (lists: ListIndex, token: Verified): boolean => isQualified(
 
 /** The source that makes the token valid. */
 interface Fit {
+  readonly kind: 'fits';
   readonly result: Verified;
   readonly provider: string | undefined;
   readonly isProviderKnown: boolean;
@@ -233,11 +240,11 @@ interface Fit {
   readonly providers: readonly TrustedProvider[];
 }
 
-/**
- * Chooses the first source whose policy and status the token fits. Undefined: no source trusts the token. A code: a source trusts it, but it does not
- * fit.
- */
-function fitPolicy(evidence: Evidence, findings: readonly Finding[]): Fit | { readonly code: ReasonCode } | undefined {
+/** `refused`: a source trusts the token, but the token does not fit its policy or status. `untrusted`: no source trusts it. */
+type PolicyFit = Fit | { readonly kind: 'refused'; readonly code: ReasonCode } | { readonly kind: 'untrusted' };
+
+/** Chooses the first source whose policy and status the token fits. */
+function fitPolicy(evidence: Evidence, findings: readonly Finding[]): PolicyFit {
   const { name, isNamed } = evidence;
   const trusting = findings.flatMap(({ provider, result }) => (provider && result.ok ? [{ provider, result }] : []));
   const ofPolicy = trusting.filter(({ provider, result }) => policyFits(provider, result));
@@ -246,22 +253,22 @@ function fitPolicy(evidence: Evidence, findings: readonly Finding[]): Fit | { re
   if (first) {
     const providers = isProviderKnown ? ofPolicy.map(({ provider }) => provider) : [];
     const provider = name ?? first.provider.settings.name;
-    return { result: first.result, provider, isProviderKnown, isTrustedByList: false, providers };
+    return { kind: 'fits', result: first.result, provider, isProviderKnown, isTrustedByList: false, providers };
   }
-  const ofStranger = { isProviderKnown: false, providers: [] };
+  const ofStranger = { kind: 'fits', isProviderKnown: false, providers: [] } as const;
   // The token is trusted, but its policy is not that of the provider. A stamp of this provider is then refused. A token from a client is valid, but it
   // is not attributed to this provider.
   const otherPolicy = trusting.find(({ provider, result }) => !policyFits(provider, result) && statusFits(result, provider));
-  if (otherPolicy && isNamed) return { code: 'policy_mismatch' };
+  if (otherPolicy && isNamed) return { kind: 'refused', code: 'policy_mismatch' };
   if (otherPolicy) return { ...ofStranger, result: otherPolicy.result, provider: undefined, isTrustedByList: false };
-  if (trusting.length > 0) return { code: 'granted_with_mods' };
-  if (isNamed) return undefined;
+  if (trusting.length > 0) return { kind: 'refused', code: 'granted_with_mods' };
+  if (isNamed) return { kind: 'untrusted' };
   for (const { isByList = false, result } of findings) {
     if (!result.ok || (isByList && !isGrantedBy(evidence.lists, result))) continue;
-    if (!statusFits(result)) return { code: 'granted_with_mods' };
+    if (!statusFits(result)) return { kind: 'refused', code: 'granted_with_mods' };
     return { ...ofStranger, result, provider: name, isTrustedByList: isByList };
   }
-  return undefined;
+  return { kind: 'untrusted' };
 }
 
 const policyFits = ({ settings }: TrustedProvider, { policy }: Verified): boolean =>
