@@ -73,6 +73,7 @@ export {
   type Unchecked,
   type Verified,
   type VerifiedEvidenceRecord,
+  type VerifiedToken,
   type VerifyResult,
 } from './tsp/types.ts';
 export { hasQualifiedStatement } from './tsp/verdict.ts';

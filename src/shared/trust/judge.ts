@@ -9,6 +9,7 @@ import {
   type TokenClaims,
   type TrustStore,
   type Verified,
+  type VerifiedToken,
   type VerifyResult,
   verifyByItself,
   verifyEvidence,
@@ -227,7 +228,7 @@ const contextOf = ({ imprints, nowMs }: Evidence) => ({
 });
 
 /** Whether a trusted list grants the service that signed a token, at its genTime. */
-const isGrantedBy = (lists: ListIndex, token: Verified): boolean => isQualified(qualificationOf(token, [], lists, token.genTime));
+const isGrantedBy = (lists: ListIndex, token: VerifiedToken): boolean => isQualified(qualificationOf(token, [], lists, token.genTime));
 
 /** The source that makes the token valid. */
 interface Fit {
@@ -271,7 +272,7 @@ function fitPolicy(evidence: Evidence, findings: readonly Finding[]): PolicyFit 
   return { kind: 'untrusted' };
 }
 
-const policyFits = ({ settings }: TrustedProvider, { policy }: Verified): boolean =>
+const policyFits = ({ settings }: TrustedProvider, { policy }: VerifiedToken): boolean =>
   settings.policyOid === undefined || settings.policyOid === policy;
 
 /** Returns false for a grantedWithMods answer (the TSA granted something different from the request), unless its provider accepts them (refusal 4). */

@@ -1,5 +1,5 @@
 import { developmentPolicy, isQualified, notQualified, type Qualification } from '../domain/qualification.ts';
-import { hasQualifiedStatement, type RecordToken, type Verified } from '../rfc3161/index.ts';
+import { hasQualifiedStatement, type RecordToken, type Verified, type VerifiedToken } from '../rfc3161/index.ts';
 import type { ListIndex } from './lists/index.ts';
 import type { QualifiedSetting } from './providers-file.ts';
 
@@ -11,7 +11,7 @@ import type { QualifiedSetting } from './providers-file.ts';
  * @param existedBy the earliest time at which another proof shows that the token existed: the time of the next token over it, or now
  */
 export function qualificationOf(
-  { chain, genTime, extensions, policy }: Verified,
+  { chain, genTime, extensions, policy }: VerifiedToken,
   settings: readonly QualifiedSetting[],
   lists: ListIndex,
   existedBy: Date,
@@ -69,7 +69,7 @@ export function qualificationOfEvidence(verified: Verified, sources: Qualificati
 function decide(verified: Verified, sources: QualificationSources): Qualification {
   const { lists, ofFirst, ofRenewal, now } = sources;
   const [first, ...renewals] = verified.record?.tokens ?? [];
-  const existedBy = (next: Verified | undefined) => next?.genTime ?? now;
+  const existedBy = (next: VerifiedToken | undefined) => next?.genTime ?? now;
   const own = qualificationOf(verified, ofFirst, lists, existedBy(renewals[0]));
   if (!isQualified(own) || first === undefined || first.holdsAloneBy.length > 0) return own;
   for (const [i, token] of renewals.entries()) {

@@ -10,6 +10,7 @@ import type {
   TokenClaims,
   Unchecked,
   Verified,
+  VerifiedToken,
   VerifyContext,
   VerifyResult,
 } from '../tsp/types.ts';
@@ -180,7 +181,7 @@ function verdictOf(
 }
 
 /** Returns one answer for each certificate in the chains of all tokens. If tokens have different answers for it, one that is not `good` is taken. */
-function answersOf(tokens: readonly Verified[]): readonly RevocationAnswer[] {
+function answersOf(tokens: readonly VerifiedToken[]): readonly RevocationAnswer[] {
   const answers = new Map<string, RevocationAnswer>();
   for (const answer of tokens.flatMap(({ revocation }) => revocation)) {
     const { fingerprint } = answer.certificate;

@@ -63,7 +63,7 @@ interface ListIdentity {
 }
 
 /** A token that passed all checks. */
-export interface Verified {
+export interface VerifiedToken {
   readonly ok: true;
   /** genTime, in whole milliseconds. */
   readonly genTime: Date;
@@ -86,21 +86,25 @@ export interface Verified {
   readonly chain: readonly CertificateIdentity[];
   /** SHA-256 of the trust anchor's DER, hex. */
   readonly anchorFingerprint: string;
-  /** One answer for each certificate below the anchor, or for the anchor if it signed itself. For a record, the answers for all its tokens. */
+  /** One answer for each certificate below the anchor, or for the anchor if it signed itself. */
   readonly revocation: readonly RevocationAnswer[];
-  /**
-   * When the first certificate of the chain expired. Undefined if none has expired. After this time nobody reports a stolen key. For a record, it is
-   * about the chain of the last token.
-   */
+  /** When the first certificate of the chain expired. Undefined if none has expired. After this time nobody reports a stolen key. */
   readonly certificatesEndedAt: Date | undefined;
-  /** The TimeStampToken or the EvidenceRecord, as a view of the given bytes. A token may be BER, if it was given in BER. */
+  /** The TimeStampToken, as a view of the given bytes. It may be BER, if it was given in BER. */
   readonly token: Buffer;
-  /** Only for an EvidenceRecord: its tokens and its end. Most other members describe its first token. */
-  readonly record?: VerifiedEvidenceRecord;
   readonly grantedWithMods: boolean;
   /** The codes of everything that was not checked. */
   readonly unchecked: readonly Unchecked[];
 }
+
+/**
+ * A token or an EvidenceRecord that passed all checks. For a record, `token` is the whole record, `imprint` is that of the document, `revocation` has
+ * the answers for all its tokens, and `certificatesEndedAt` is about its last token. Most other members describe its first token.
+ */
+export type Verified = VerifiedToken & {
+  /** Only for an EvidenceRecord: its tokens and its end. */
+  readonly record?: VerifiedEvidenceRecord;
+};
 
 /** An EvidenceRecord that passed all checks (RFC 4998 §5.3). */
 export interface VerifiedEvidenceRecord {
@@ -111,7 +115,7 @@ export interface VerifiedEvidenceRecord {
 }
 
 /** A token in a record. */
-export interface RecordToken extends Verified {
+export interface RecordToken extends VerifiedToken {
   /** The trust stores that trust the token. For the first token, only `trust` is tried. */
   readonly trustedBy: readonly TrustStore[];
   /** The trust stores of `trustedBy` for which the record would be valid now if it ended with this token. */

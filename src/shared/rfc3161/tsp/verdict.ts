@@ -10,7 +10,7 @@ import { nameText } from '../x509/name.ts';
 import type { RevocationStatus } from '../x509/revocation.ts';
 import type { TrustStore } from '../x509/trust-store.ts';
 import type { TstInfo } from './tst-info.ts';
-import type { CertificateIdentity, RevocationAnswer, TstExtension, Unchecked, Verified } from './types.ts';
+import type { CertificateIdentity, RevocationAnswer, TstExtension, Unchecked, VerifiedToken } from './types.ts';
 
 /** The facts about a token that passed all checks, from which the result is made. */
 interface VerifiedFacts {
@@ -24,7 +24,7 @@ interface VerifiedFacts {
   readonly isImprintChecked: boolean;
 }
 
-export function verifiedOf(found: VerifiedFacts, trust: TrustStore, nowMs: number): Verified {
+export function verifiedOf(found: VerifiedFacts, trust: TrustStore, nowMs: number): VerifiedToken {
   const { tstInfo, chain, revocation, token, grantedWithMods } = found;
   const { genTime } = tstInfo;
   return {

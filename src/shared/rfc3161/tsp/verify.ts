@@ -35,7 +35,7 @@ import {
   type ResponseContext,
   type TokenClaims,
   type TokenContext,
-  type Verified,
+  type VerifiedToken,
   type VerifyContext,
   type VerifyResult,
 } from './types.ts';
@@ -143,7 +143,7 @@ export async function judgeSigner(
   { opened, signed, tstInfo }: ReadToken,
   { trust, nowMs }: VerifyContext,
   { isEmbeddingRequired, isImprintChecked, isNew = false, existedBy, heldUntil }: SignerRules,
-): Promise<Verified> {
+): Promise<VerifiedToken> {
   const { signer: signerInfo } = signed;
   checkSignedForm(opened, signerInfo.signedAttributes);
   const embedded = embeddedOf(signed.certificates, (certificate) => {
