@@ -86,4 +86,11 @@ export { isCrlOf } from './x509/crl.ts';
 export { isSameName, nameText } from './x509/name.ts';
 export { isOfCa } from './x509/path-rules.ts';
 export { REVOCATION_UNKNOWN } from './x509/revocation.ts';
-export { certificatesIn, createTrustStore, type TrustMaterial, TrustMaterialError, type TrustStore } from './x509/trust-store.ts';
+export {
+  certificatesIn,
+  createTrustStore,
+  type TrustMaterial,
+  TrustMaterialError,
+  type TrustStore,
+  withRevocationLists,
+} from './x509/trust-store.ts';

@@ -13,6 +13,7 @@ import {
   type VerifyResult,
   verifyByItself,
   verifyEvidence,
+  withRevocationLists,
 } from '../rfc3161/index.ts';
 import type { Clock } from '../runtime/timers.ts';
 import type { ListIndex } from './lists/index.ts';
@@ -105,7 +106,7 @@ export function createTokenJudge(deps: {
 }): TokenJudge {
   return {
     judge: async (token, { provider, imprints = [], crls = [] } = {}) => {
-      const trust = withRevocationLists(deps.trust, crls);
+      const trust = withGivenLists(deps.trust, crls);
       const bytes = typeof token === 'string' ? bytesOfTokenText(token) : Buffer.from(token);
       if (bytes === undefined) return { ok: false, code: 'not_base64' };
       const isMock = provider === mockProviderName;
@@ -333,11 +334,11 @@ async function leadsToUnqualified(evidence: Evidence): Promise<boolean> {
   return false;
 }
 
-/** Adds revocation lists to each trust store. The caches of the stores stay in use: whether a chain is revoked is judged each time. */
-function withRevocationLists(trust: TrustSettings, given: readonly Uint8Array[]): TrustSettings {
+/** Adds revocation lists to each trust store. Whether a chain is revoked is judged each time, so the caches of the stores can stay in use. */
+function withGivenLists(trust: TrustSettings, given: readonly Uint8Array[]): TrustSettings {
   if (given.length === 0) return trust;
   const { crls } = createTrustStore({ anchors: [], crls: given });
-  const withLists = (store: TrustStore): TrustStore => ({ ...store, crls: [...store.crls, ...crls] });
+  const withLists = (store: TrustStore): TrustStore => withRevocationLists(store, [...store.crls, ...crls]);
   return {
     providers: trust.providers.map((provider) => ({ ...provider, trust: withLists(provider.trust) })),
     extraTrust: withLists(trust.extraTrust),

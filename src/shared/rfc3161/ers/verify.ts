@@ -18,7 +18,7 @@ import { checkTime, judgeSigner, type SignerRules, verifyToken } from '../tsp/ve
 import type { DigestAlgorithm } from '../x509/algorithms.ts';
 import type { Certificate } from '../x509/certificate.ts';
 import { isSameName } from '../x509/name.ts';
-import { createTrustStore, type TrustStore } from '../x509/trust-store.ts';
+import { createTrustStore, type TrustStore, withRevocationLists } from '../x509/trust-store.ts';
 import { type Coverage, coverageOf } from './coverage.ts';
 import type { ArchiveTimeStampParts } from './encode.ts';
 import { type ArchiveTimeStamp, type EvidenceRecord, readEvidenceRecord } from './record.ts';
@@ -209,7 +209,7 @@ export async function verifyByItself(
     !isSameName(issuer, subject) && certificates.some((other) => isSameName(other.subject, issuer));
   const trustIn = (anchors: readonly Certificate[]) => {
     const own = createTrustStore({ anchors: anchors.map(({ der }) => der) });
-    return { ...own, certificates: [...own.certificates, ...reader.certificates], crls: reader.crls };
+    return withRevocationLists(own, reader.crls, [...own.certificates, ...reader.certificates]);
   };
   const chained = await verify(trustIn(certificates.filter((certificate) => !isIssuedHere(certificate))));
   return chained.ok ? chained : verify(trustIn(certificates));

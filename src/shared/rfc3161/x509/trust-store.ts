@@ -150,6 +150,17 @@ export function createTrustStore({
   };
 }
 
+/**
+ * Returns the store with other revocation lists. Caches and the search for chains stay those of the first store.
+ *
+ * @param certificates certificates that show who signed the lists. No chain is built with them
+ */
+export const withRevocationLists = (
+  store: TrustStore,
+  crls: readonly RevocationList[],
+  certificates: readonly Certificate[] = store.certificates,
+): TrustStore => ({ ...store, crls, certificates });
+
 /** Reads the certificates in some material. @throws TrustMaterialError if they cannot be read; the message calls a certificate `name` */
 export function certificatesIn(material: Material, name = 'certificate'): readonly Certificate[] {
   return blocksOf('CERTIFICATE', name, material).map((der) => reading(name, () => parseCertificate(der)));

@@ -8,6 +8,7 @@ import {
   isSameName,
   TrustMaterialError,
   type TrustStore,
+  withRevocationLists,
 } from '../../rfc3161/index.ts';
 import { stateOf } from './choose-lists.ts';
 import { lastUpdateOf, type ServicePeriod, type TimeStampingService, type TrustedList } from './trusted-list.ts';
@@ -69,7 +70,7 @@ export function createListIndex(lists: readonly TrustedList[], older: readonly T
         shared.get(certificates) ??
         createTrustStore({ anchors: [], namedKeys: anchors, intermediates: certificates.map(({ der }) => der) });
       shared.set(certificates, withoutLists);
-      const store = { ...withoutLists, crls: reader.crls };
+      const store = withRevocationLists(withoutLists, reader.crls);
       made.set(reader, store);
       return store;
     },
