@@ -5,11 +5,10 @@ import { hashOfClosingText, verifyInclusion } from '../shared/domain/proofs.ts';
 import type { Qualification } from '../shared/domain/qualification.ts';
 import { type ReasonCode, reasonOf, type Verdict, verdictOf } from '../shared/domain/reasons.ts';
 import { type Imprint, type ImprintAlgorithm, isSameImprint, sha256Imprint } from '../shared/domain/stamp.ts';
-import { imprintOf } from '../shared/domain/token.ts';
 import { canonicalTextOf } from '../shared/proof/closing-record.js';
 import { octetsOfSha256 } from '../shared/proof/octets.js';
 import { recordAlgorithms, type TokenClaims, type TrustStore, type Verified } from '../shared/rfc3161/index.ts';
-import { createTokenJudge } from '../shared/trust/judge.ts';
+import { createTokenJudge, statedBy } from '../shared/trust/judge.ts';
 import { createListIndex, type ListIndex } from '../shared/trust/lists/index.ts';
 import type { Client } from './client.ts';
 import { CommandFailure, exitCodes, misuse } from './failure.ts';
@@ -24,7 +23,9 @@ export interface TokenVerdict {
    * certificate, which the user would have to trust.
    */
   readonly stated: Verified | undefined;
-  /** The statement of a token that is not proved and could not be verified: it can only show that the token is for another file. */
+  /** The imprint that the token states. Undefined if it cannot be read, or if the token is not valid. */
+  readonly imprint?: Imprint | undefined;
+  /** The statement of a token that is not proved and could not be verified. The times in a bundle must not contradict it. */
   readonly claims?: TokenClaims | undefined;
   /** What the trusted lists say. Null: nothing. Undefined: no list was given. */
   readonly qualification?: Qualification | null;
@@ -54,14 +55,15 @@ export async function judgeToken(token: Uint8Array, { trust, lists, nowMs }: Tru
   const { judge } = createTokenJudge({ trust: settings, lists: () => lists ?? noLists, clock: () => nowMs });
   const judged = await judge(token, { imprints });
   const qualification = lists && { qualification: (!lists.isEmpty && judged.qualification) || null };
+  const imprint = statedBy(judged)?.imprint;
   if (judged.ok) {
     const { verified, isTrustedByList } = judged;
-    return { verdict: 'valid', reason: undefined, stated: verified, isTrustedByList, ...qualification };
+    return { verdict: 'valid', reason: undefined, stated: verified, imprint, isTrustedByList, ...qualification };
   }
   const { code: reason, stated, claims } = judged;
   // Only its own service has the key of a mock token.
   const verdict = reason === 'mock_not_rfc3161' ? 'not_proved' : verdictOf(reason);
-  return { verdict, reason, stated, claims: verdict === 'not_proved' ? claims : undefined, ...qualification };
+  return { verdict, reason, stated, imprint, claims: verdict === 'not_proved' ? claims : undefined, ...qualification };
 }
 
 const mismatchOf = ({ verdict, stated }: Pick<TokenVerdict, 'verdict' | 'stated'>) =>
@@ -75,14 +77,8 @@ export async function judgeStamp(
   imprints: readonly Imprint[] = [sha256],
 ): Promise<TokenVerdict> {
   const judged = await judgeToken(token, trusted, imprints);
-  const said = imprintSaidBy(judged);
-  return judged.verdict === 'not_valid' || !said || isSameImprint(said, sha256) ? judged : mismatchOf(judged);
-}
-
-/** Returns the imprint that a token states; undefined if it cannot be read, or if the token is not valid. */
-function imprintSaidBy({ stated, claims }: Pick<TokenVerdict, 'stated' | 'claims'>): Imprint | undefined {
-  const said = stated ?? claims;
-  return said && imprintOf(said);
+  const { verdict, imprint } = judged;
+  return verdict === 'not_valid' || !imprint || isSameImprint(imprint, sha256) ? judged : mismatchOf(judged);
 }
 
 export type OnlineAnswer = VerificationResult | CommandFailure;
@@ -119,14 +115,14 @@ export async function judgeSubject(subject: VerifySubject, context: JudgeContext
   const [first, ...others] = token === undefined ? [] : recordAlgorithms(token);
   const imprints = input === undefined || first === undefined ? [] : await imprintsOfInput(input, [first, ...others]);
   const judged = token === undefined ? noToken : await judgeToken(token, context, imprints);
-  const wanted = imprintSaidBy(judged) ?? (record && sha256Imprint(record.sha256));
+  const wanted = judged.imprint ?? (record && sha256Imprint(record.sha256));
   const found = imprints[0] ?? (input === undefined ? undefined : (await imprintsOfInput(input, [wanted?.algorithm ?? 'sha256']))[0]);
   const differs = judged.verdict !== 'not_valid' && found !== undefined && wanted !== undefined && !isSameImprint(found, wanted);
   const online = client && (await askService(client, token, stampId, found));
   return { ...judged, ...(differs && mismatchOf(judged)), online };
 }
 
-const noToken = { verdict: 'not_proved', reason: 'no_token', stated: undefined } as const;
+const noToken = { verdict: 'not_proved', reason: 'no_token', stated: undefined, imprint: undefined } as const;
 
 async function askService(
   client: Client,

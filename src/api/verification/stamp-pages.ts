@@ -4,7 +4,7 @@ import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/dom
 import { hashNameOf, type Proof } from '../../shared/domain/stamp.ts';
 import { toldToken } from '../../shared/domain/token.ts';
 import { matchWords, otherVerdict } from '../../shared/proof/verdict-words.js';
-import type { TrustedToken } from '../../shared/trust/judge.ts';
+import { statedBy, type TrustedToken } from '../../shared/trust/judge.ts';
 import { count } from '../../shared/views/format.ts';
 import { markOf, type StampJudgement } from './stamp-judge.ts';
 
@@ -52,9 +52,8 @@ export function verifyViewOf({ tokenId, address, judgement, proofKind, shownAt }
 /** Makes the model of the answer to a pasted token. `hash`: empty if none was given. */
 export function verifyFormViewOf({ token, hash, judgement }: { token: string; hash: string; judgement: StampJudgement }) {
   const words = wordsOf(judgement);
-  const imprint = judgement.ok ? judgement.imprint : undefined;
-  /** A token that is no evidence record may be for the root of a batch, and so for any file (S14). */
-  const mayBeOfBatch = judgement.ok && judgement.verified !== undefined && judgement.verified.record === undefined;
+  const stated = judgement.ok ? statedBy(judgement) : undefined;
+  const { imprint, mayBeOfBatch = false } = stated ?? {};
   const compared = { isTest: words.kind === 'test', mayBeOfBatch };
   const isSame = hash === imprint?.digest;
   // verify.js shows the same after a comparison.

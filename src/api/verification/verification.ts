@@ -5,8 +5,8 @@ import { verifyPath } from '../../shared/domain/addresses.ts';
 import { isQualified } from '../../shared/domain/qualification.ts';
 import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { digestCharacters, imprintOfDigest, timeOfId } from '../../shared/domain/stamp.ts';
-import { imprintOf, toldToken } from '../../shared/domain/token.ts';
-import type { TrustedToken } from '../../shared/trust/judge.ts';
+import { toldToken } from '../../shared/domain/token.ts';
+import { statedBy, type TrustedToken } from '../../shared/trust/judge.ts';
 import type { StampJudgement, VerificationTools } from './stamp-judge.ts';
 import type { StampPage } from './stamp-pages.ts';
 
@@ -91,16 +91,13 @@ const otherHashes = 'the hashes in other algorithms: the token holds one hash on
  * proved, the imprint that it states is compared.
  */
 function otherFileOf(judgement: StampJudgement, hash: string | undefined, given: readonly string[]): StampJudgement | undefined {
-  const verified = judgement.ok ? judgement.verified : judgement.stated;
-  const claims = judgement.ok || verdictOf(judgement.code) === 'not_valid' ? undefined : judgement.claims;
-  const stated = verified ?? claims;
-  const imprint = judgement.ok ? judgement.imprint : stated && imprintOf(stated);
-  if (imprint === undefined || given.length === 0) return undefined;
+  const stated = statedBy(judgement);
+  if (stated === undefined || given.length === 0) return undefined;
+  const { imprint, mayBeOfBatch } = stated;
   const ofAlgorithm = given.filter(({ length }) => length === digestCharacters[imprint.algorithm]);
   if (ofAlgorithm.length === 0 || (hash !== undefined && !ofAlgorithm.includes(hash)))
     return { ok: false, code: 'imprint_algorithm_mismatch' };
   if (ofAlgorithm.every((digest) => digest === imprint.digest)) return undefined;
-  const mayBeOfBatch = verified !== undefined && verified.record === undefined;
   return { ok: false, code: 'imprint_mismatch', ...(mayBeOfBatch && { advice: otherFile }) };
 }
 

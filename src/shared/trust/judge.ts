@@ -3,7 +3,7 @@ import { looksLikeMockToken, mockProviderName, readMockToken } from '../domain/m
 import { isQualified, notQualified, type Qualification } from '../domain/qualification.ts';
 import { type ReasonCode, verdictOf } from '../domain/reasons.ts';
 import { type Imprint, sha256Imprint } from '../domain/stamp.ts';
-import { bytesOfTokenText, rfc3339Of } from '../domain/token.ts';
+import { bytesOfTokenText, imprintOf, rfc3339Of } from '../domain/token.ts';
 import {
   createTrustStore,
   type TokenClaims,
@@ -94,6 +94,22 @@ interface Rfc3161Token {
   readonly verified: Verified;
 }
 
+/** What a token states about its document. */
+interface Stated {
+  readonly imprint: Imprint;
+  /** A verified token that is no evidence record may be for the root of a batch, and so for any file (S14). */
+  readonly mayBeOfBatch: boolean;
+}
+
+/** Returns what a token states. Undefined: it is not known, or the token is not valid. */
+export function statedBy(judgement: Judgement): Stated | undefined {
+  const verified = judgement.ok ? judgement.verified : judgement.stated;
+  const mayBeOfBatch = verified !== undefined && verified.record === undefined;
+  if (judgement.ok) return { imprint: judgement.imprint, mayBeOfBatch };
+  const stated = verified ?? (verdictOf(judgement.code) === 'not_valid' ? undefined : judgement.claims);
+  return stated && { imprint: imprintOf(stated), mayBeOfBatch };
+}
+
 /** Every DER structure of RFC 3161 starts with a SEQUENCE. */
 const sequenceTag = 0x30;
 
@@ -167,7 +183,7 @@ async function judgeEvidence(evidence: Evidence): Promise<Judgement> {
         ok: true,
         tokenId: undefined,
         issuedAt: rfc3339Of(result.genTimeText),
-        imprint: { algorithm: result.imprint.algorithm, digest: result.imprint.digest.toString('hex') },
+        imprint: imprintOf(result),
         provider,
         isProviderKnown,
         isTrustedByList,
