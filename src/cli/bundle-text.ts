@@ -1,18 +1,18 @@
 import { qualifiedVerdictOf } from '../shared/contract/verify.ts';
 import { developmentSentence, qualifiedSentence } from '../shared/domain/qualification.ts';
 import { isUnjudged, type ReasonCode, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
-import { rfc3339Of, toldCertificate, toldToken } from '../shared/domain/token.ts';
+import { certificateShown, rfc3339Of, tokenShown } from '../shared/domain/token.ts';
 import { BundleFault } from '../shared/proof/bundle.js';
 import type * as proof from '../shared/proof/judge-bundle.js';
 import { StampRefused, verdictOf } from '../shared/proof/judge-bundle.js';
 import type { TrustStore, Verified } from '../shared/rfc3161/index.ts';
 import type { SubjectJudgement, TokenVerdict } from './judge.ts';
 import { countOf, withMilliseconds } from './terminal.ts';
-import { isDevelopment, type Result, resultOf, tellVerdict } from './verdict-text.ts';
+import { isDevelopment, type Result, resultOf, verdictResult } from './verdict-text.ts';
 
 export type BundleJudgement = proof.BundleJudgement<TokenVerdict>;
 
-export function tellBrokenBundle(name: string, fault: BundleFault | StampRefused): Result {
+export function brokenBundleResult(name: string, fault: BundleFault | StampRefused): Result {
   const reason = fault instanceof BundleFault ? `${fault.code}: ${fault.message}` : reasonOf(fault.code as ReasonCode);
   return resultOf({
     json: { subject: name, verdict: 'not_valid', valid: false, reason, issued_at: null, not_checked: [] },
@@ -37,19 +37,19 @@ function ownNotes({ notProved, none }: BundleJudgement['own']): string[] {
  * The result for a bundle: the outputs existed at the time of the root's stamp. The list of unchecked facts is for root and closing record together.
  * The facts in the closing record are only claims: anyone can write a record and have it stamped.
  */
-export function tellBundle(name: string, judgement: BundleJudgement, trust: TrustStore, moreNotes: readonly string[]): Result {
+export function bundleResult(name: string, judgement: BundleJudgement, trust: TrustStore, moreNotes: readonly string[]): Result {
   const { record, root, closing, own } = judgement;
   const { verdict, missing, reason } = verdictOf(judgement);
   const isValid = verdict === 'valid';
   const token = closing?.stated;
   const closedAt = token ? rfc3339Of(token.genTimeText) : null;
-  const signer = token ? toldCertificate(token.signer) : null;
+  const signer = token ? certificateShown(token.signer) : null;
   const confirmed = `e-mail address ${record.confirmed_at === null ? 'not confirmed' : `confirmed ${record.confirmed_at}`}`;
   const claims = `workflow ${record.workflow_id}, tier ${record.tier}, started ${record.created_at}, ${confirmed}, completed ${record.completed_at}`;
   // Root and closing record are stamped within minutes, so the lists usually say the same about both.
   const [ofRoot, ofClosing] = [root, closing].map((one) => one?.qualification && qualifiedSentence(one.qualification));
   const ofSeals: SubjectJudgement = { ...root, stated: root?.stated, verdict, reason: reason as SubjectJudgement['reason'] };
-  return tellVerdict(name, { input: name }, ofSeals, trust, {
+  return verdictResult(name, { input: name }, ofSeals, trust, {
     others: token && [token],
     what: `${countOf(record.output_count, 'output')} in this order`,
     facts: [
@@ -111,7 +111,7 @@ const tokenOf = ({ judgement: { root, closing }, outputs: [output] }: BundlePlac
 function fileJson(path: string, sha256: string, verdict: Verdict, reason: string | null, place?: BundlePlace) {
   const isValid = verdict === 'valid';
   const token = place && tokenOf(place);
-  const told = token && toldToken(token);
+  const shown = token && tokenShown(token);
   const { workflow_id, output_count } = place?.judgement.record ?? {};
   return {
     subject: path,
@@ -125,15 +125,15 @@ function fileJson(path: string, sha256: string, verdict: Verdict, reason: string
     is_briefing: place?.isBriefing ?? false,
     claimed: isValid ? { workflow_id, output_count } : null,
     ...(place && {
-      signer: told?.signer ?? null,
-      revocation: told?.revocation ?? [],
-      certificates_ended_at: told?.certificates_ended_at ?? null,
+      signer: shown?.signer ?? null,
+      revocation: shown?.revocation ?? [],
+      certificates_ended_at: shown?.certificates_ended_at ?? null,
     }),
-    not_checked: told?.not_checked ?? [],
+    not_checked: shown?.not_checked ?? [],
   };
 }
 
-function tellPlace(path: string, sha256: string, place: BundlePlace): Result {
+function placeResult(path: string, sha256: string, place: BundlePlace): Result {
   const { verdict, reason: code } = verdictOf(place.judgement);
   const isValid = verdict === 'valid';
   const why = isUnjudged(code) ? 'A time-stamp of the bundle could not be checked.' : 'You trust no certificate that confirms the bundle.';
@@ -147,7 +147,7 @@ function tellPlace(path: string, sha256: string, place: BundlePlace): Result {
   return resultOf({ json, line: `${path}: ${headline}${placeText(place)}`, details, verdict, reason: code, isTrial });
 }
 
-export function tellNotFound(path: string, sha256: string, bundles: readonly SearchedBundle[]): Result {
+export function notFoundResult(path: string, sha256: string, bundles: readonly SearchedBundle[]): Result {
   const broken = bundles.find(({ judgement }) => judgement === undefined);
   const reason = broken
     ? `bundle_not_valid: ${broken.name} is not valid, so it says nothing about this file.`
@@ -157,8 +157,8 @@ export function tellNotFound(path: string, sha256: string, bundles: readonly Sea
 }
 
 /** The results for a file: one for each bundle that proves it. If no bundle proves it, one for each bundle that contains its hash. */
-export function tellFound(path: string, sha256: string, bundles: readonly SearchedBundle[]): readonly Result[] {
-  const results = bundles.flatMap((bundle) => placesOf(sha256, bundle)).map((place) => tellPlace(path, sha256, place));
+export function foundResults(path: string, sha256: string, bundles: readonly SearchedBundle[]): readonly Result[] {
+  const results = bundles.flatMap((bundle) => placesOf(sha256, bundle)).map((place) => placeResult(path, sha256, place));
   const valid = results.filter(({ verdict }) => verdict === 'valid');
   return valid.length > 0 ? valid : results;
 }

@@ -8,7 +8,7 @@ import {
 } from '../shared/domain/qualification.ts';
 import { adviceOf, isUnjudged, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import { hashNameOf, sha256Imprint } from '../shared/domain/stamp.ts';
-import { imprintOf, rfc3339Of, type ToldToken, toldToken } from '../shared/domain/token.ts';
+import { imprintOf, rfc3339Of, type TokenShown, tokenShown } from '../shared/domain/token.ts';
 import { isEvidenceRecord, isSameName, type TrustStore, type Verified, type VerifiedEvidenceRecord } from '../shared/rfc3161/index.ts';
 import { readableFingerprint, readableName } from './anchors.ts';
 import { CommandFailure, type ExitCode, exitCodes } from './failure.ts';
@@ -67,7 +67,7 @@ export interface More {
 }
 
 /** Writes a verdict for output. `name`: the name on the command line. */
-export function tellVerdict(
+export function verdictResult(
   name: string,
   subject: VerifySubject,
   judgement: SubjectJudgement,
@@ -77,12 +77,12 @@ export function tellVerdict(
   const { verdict, stated, online } = judgement;
   const isValid = verdict === 'valid';
   const qualification = verdict === 'not_valid' ? null : judgement.qualification;
-  const told = stated && toldToken(stated);
-  const together = toldTogether([...(told ? [told] : []), ...others.map(toldToken)]);
+  const shown = stated && tokenShown(stated);
+  const together = tokensShown([...(shown ? [shown] : []), ...others.map(tokenShown)]);
   const reason = reasonText(judgement.reason);
   const imprint = stated && imprintOf(stated);
   const time = stated === undefined ? null : rfc3339Of(stated.genTimeText);
-  const end = told?.trust_anchor ?? null;
+  const end = shown?.trust_anchor ?? null;
   const notChecked = [
     ...(subject.input === undefined ? ['a file: only the token was verified'] : []),
     ...unreadText(subject.unread ?? []),
@@ -102,9 +102,9 @@ export function tellVerdict(
     // Only without an input the user gave the id on the command line. Any other id comes from a file and is only a claim.
     token_id: (subject.input === undefined && subject.stampId) || null,
     claimed_token_id: (subject.input !== undefined && subject.stampId) || null,
-    signer: told?.signer ?? null,
-    policy: told?.policy ?? null,
-    accuracy_seconds: told?.accuracy_seconds ?? null,
+    signer: shown?.signer ?? null,
+    policy: shown?.policy ?? null,
+    accuracy_seconds: shown?.accuracy_seconds ?? null,
     revocation: together.revocation,
     certificates_ended_at: together.certificates_ended_at,
     ...(stated?.record && { evidence_record: { tokens: stated.record.tokens.length, holds_until: endOf(stated.record) } }),
@@ -144,13 +144,13 @@ export function tellVerdict(
 }
 
 /** Merges the facts of several tokens: each certificate once with its worst status, each phrase once, and the earliest end. */
-function toldTogether(tokens: readonly ToldToken[]): Pick<ToldToken, 'revocation' | 'certificates_ended_at' | 'not_checked'> {
+function tokensShown(tokens: readonly TokenShown[]): Pick<TokenShown, 'revocation' | 'certificates_ended_at' | 'not_checked'> {
   const answers = tokens.flatMap(({ revocation }) => revocation);
   const worstLast = (['good', 'unknown', 'revoked'] as const).flatMap((each) => answers.filter(({ status }) => status === each));
   return {
     revocation: [...new Map([...answers, ...worstLast].map((answer) => [answer.sha256, answer])).values()],
     certificates_ended_at: tokens.flatMap(({ certificates_ended_at: end }) => end ?? []).sort()[0] ?? null,
-    not_checked: [...new Set(tokens.flatMap((told) => told.not_checked))],
+    not_checked: [...new Set(tokens.flatMap((shown) => shown.not_checked))],
   };
 }
 
@@ -199,7 +199,7 @@ function detailsOf({ record, input, token }: VerifySubject, judgement: SubjectJu
   if (advice !== undefined) return [advice];
   const last = stated && trust.certificateOf(stated.chain.at(-1)!.der);
   if (stated === undefined || last === undefined) return [];
-  const { accuracy_seconds: accuracy } = toldToken(stated);
+  const { accuracy_seconds: accuracy } = tokenShown(stated);
   const signed = `signed by ${stated.signer.subject}, policy ${stated.policy}${accuracy === null ? '' : `, accurate to ${accuracy} s`}`;
   const fingerprint = `SHA-256 ${readableFingerprint(last.fingerprint)}`;
   if (verdict === 'valid') {
@@ -232,11 +232,11 @@ function describeOnline(online: OnlineAnswer): string {
  * The verdict on a file and its Merkle proof. The token covers the closing record, but the result is about the file. The place of the file in a
  * workflow is only a claim: anyone can write a closing record and have its hash stamped.
  */
-export function tellOutput(name: string, { judgement, sha256, proof }: OutputJudgement, trust: TrustStore): Result {
+export function outputResult(name: string, { judgement, sha256, proof }: OutputJudgement, trust: TrustStore): Result {
   const { closing_record: seal, sequence_number } = proof;
   const record = judgement.verdict === 'valid' ? seal?.record : undefined;
   const claimed = record ? { workflow_id: record.workflow_id, sequence_number, output_count: record.output_count } : null;
-  return tellVerdict(name, { input: name, stampId: seal?.stamp.stamp_id }, judgement, trust, {
+  return verdictResult(name, { input: name, stampId: seal?.stamp.stamp_id }, judgement, trust, {
     facts: [record && `a record stamped then says: output ${sequence_number} of ${record.output_count} of workflow ${proof.workflow_id}`],
     json: { imprint: sha256Imprint(sha256), content_sha256: sha256, claimed },
   });

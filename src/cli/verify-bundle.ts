@@ -23,7 +23,14 @@ import { isSame } from '../shared/proof/octets.js';
 import { ZipFault } from '../shared/proof/zip-source.js';
 import { firstTokenOf, type TrustStore } from '../shared/rfc3161/index.ts';
 import { openTrust, type TrustOptions } from './anchors.ts';
-import { type BundleJudgement, type SearchedBundle, tellBrokenBundle, tellBundle, tellFound, tellNotFound } from './bundle-text.ts';
+import {
+  type BundleJudgement,
+  brokenBundleResult,
+  bundleResult,
+  foundResults,
+  notFoundResult,
+  type SearchedBundle,
+} from './bundle-text.ts';
 import type { Context } from './command.ts';
 import { asZipFailure, inflate, withZip } from './container.ts';
 import { asFailure, CommandFailure, exitCodes, misuse } from './failure.ts';
@@ -77,9 +84,9 @@ export async function verifyBundles(
   });
 
   const searched: SearchedBundle[] = [];
-  const show = (name: string, told: Result, judgement?: BundleJudgement) => {
-    print(told);
-    count(told);
+  const show = (name: string, result: Result, judgement?: BundleJudgement) => {
+    print(result);
+    count(result);
     searched.push({ name, judgement });
   };
   for (const path of bundles) {
@@ -94,18 +101,18 @@ export async function verifyBundles(
           onOutput: () => advance(1, bundle.record.output_count),
         });
         const allNotes = [...notes, ...listNotes, ...(await scriptNotes(bundle)), ...ignoredText(bundle.ignored)];
-        show(path, tellBundle(path, judgement, trust, allNotes), judgement);
+        show(path, bundleResult(path, judgement, trust, allNotes), judgement);
       });
     } catch (error) {
       const fault = await asBundleFault(path, error);
-      if (fault instanceof BundleFault || fault instanceof StampRefused) show(path, tellBrokenBundle(path, fault));
+      if (fault instanceof BundleFault || fault instanceof StampRefused) show(path, brokenBundleResult(path, fault));
       else terminal.problem(path, fault);
     }
   }
   const stamped: string[] = [];
   const unread = bundles.find((path) => !searched.some(({ name }) => name === path));
   for (const [file, sha256] of digests) {
-    const found = tellFound(file, sha256, searched);
+    const found = foundResults(file, sha256, searched);
     if (found.length === 0 && (await stampBeside(file)) !== undefined) {
       stamped.push(file);
       continue;
@@ -115,8 +122,8 @@ export async function verifyBundles(
       terminal.problem(file, new CommandFailure(exitCodes.file, why));
       continue;
     }
-    const [first = tellNotFound(file, sha256, searched), ...others] = found;
-    for (const told of [first, ...others]) print(told);
+    const [first = notFoundResult(file, sha256, searched), ...others] = found;
+    for (const result of [first, ...others]) print(result);
     count(first);
   }
   return stamped;

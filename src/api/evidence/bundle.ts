@@ -165,7 +165,7 @@ export function evidenceDocumentOf(evidence: BundleContents): Readable {
         output_type: output.type,
         inclusion_path: [...evidence.pathOf(output.number)],
         stamp_id: output.stampId,
-        ...tokenShown(output),
+        ...tokenMembers(output),
       };
       yield `${comma}${JSON.stringify(shown)}`;
       comma = ',';
@@ -184,7 +184,7 @@ export function evidenceDocumentOf(evidence: BundleContents): Readable {
   return Readable.from(inChunks(write()), { objectMode: false });
 }
 
-const tokenShown = ({ kind, bytes }: Pick<EvidenceSeal, 'kind' | 'bytes'>) => ({
+const tokenMembers = ({ kind, bytes }: Pick<EvidenceSeal, 'kind' | 'bytes'>) => ({
   kind,
   token: kind === 'none' ? null : bytes.toString('base64'),
 });
@@ -192,7 +192,7 @@ const tokenShown = ({ kind, bytes }: Pick<EvidenceSeal, 'kind' | 'bytes'>) => ({
 const sealShown = (seal: EvidenceSeal): EvidenceDocument['root']['stamp'] => ({
   stamp_id: seal.stampId,
   issued_at: seal.issuedAt,
-  ...tokenShown(seal),
+  ...tokenMembers(seal),
   qualified: seal.qualification ? qualifiedShown(seal.qualification) : null,
 });
 

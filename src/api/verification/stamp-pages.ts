@@ -2,7 +2,7 @@ import { verifyPath } from '../../shared/domain/addresses.ts';
 import { developmentSentence, laterStatusSentence, type Qualification, trialOf } from '../../shared/domain/qualification.ts';
 import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { hashNameOf, type Proof } from '../../shared/domain/stamp.ts';
-import { toldToken } from '../../shared/domain/token.ts';
+import { tokenShown } from '../../shared/domain/token.ts';
 import { matchWords, otherVerdict } from '../../shared/proof/verdict-words.js';
 import { statedBy, type TrustedToken } from '../../shared/trust/judge.ts';
 import { count } from '../../shared/views/format.ts';
@@ -109,7 +109,7 @@ function provedWords(token: TrustedToken) {
     const before = 'It proves nothing to a third party: it comes from the provider `mock`, which is for testing.';
     return { kind: 'test', icon: 'warning', title: 'This is a test stamp', sentence: { before } };
   }
-  const seconds = verified && toldToken(verified).accuracy_seconds;
+  const seconds = verified && tokenShown(verified).accuracy_seconds;
   const accuracy = seconds ? `, give or take ${seconds} s` : '';
   const provider = providerOf(token);
   const whom = provider === null ? 'the time-stamping authority named below' : `the provider ${provider}`;
@@ -139,19 +139,24 @@ const qualificationViewOf = (qualification: Qualification, hasEffect: boolean) =
 /** What was stamped, and by whom. A token of the mock provider has no details. */
 function stampViewOf(token: TrustedToken) {
   const { issuedAt: stampedAt, imprint, qualification, verified } = token;
-  const told = verified && toldToken(verified);
-  const notChecked = told ? [...told.not_checked, ...(qualification.notChecked ?? [])] : [];
+  const shown = verified && tokenShown(verified);
+  const notChecked = shown ? [...shown.not_checked, ...(qualification.notChecked ?? [])] : [];
   return {
     ...{ imprint, hashName: hashNameOf(imprint.algorithm), stampedAt, provider: providerOf(token), qualification },
-    accuracy: told ? accuracyText(told.accuracy_seconds) : '',
+    accuracy: shown ? accuracyText(shown.accuracy_seconds) : '',
     mark: markOfProved(qualification),
     details: verified &&
-      told && {
-        ...{ policy: told.policy, serial: verified.serial, signedBy: told.signer.subject, certificatesEndedAt: told.certificates_ended_at },
+      shown && {
+        ...{
+          policy: shown.policy,
+          serial: verified.serial,
+          signedBy: shown.signer.subject,
+          certificatesEndedAt: shown.certificates_ended_at,
+        },
         chain: verified.chain.map(({ subject, fingerprint, notBefore, notAfter }, i) => ({
           ...{ subject, fingerprint, validFrom: notBefore.toISOString(), validUntil: notAfter.toISOString() },
           isTrustAnchor: i === verified.chain.length - 1,
-          revocation: told.revocation.find(({ sha256 }) => sha256 === fingerprint),
+          revocation: shown.revocation.find(({ sha256 }) => sha256 === fingerprint),
         })),
         record: verified.record && {
           renewed: renewedText(verified.record.tokens.length - 1),

@@ -5,7 +5,7 @@ import { verifyPath } from '../../shared/domain/addresses.ts';
 import { isQualified } from '../../shared/domain/qualification.ts';
 import { adviceOf, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { digestCharacters, imprintOfDigest, timeOfId } from '../../shared/domain/stamp.ts';
-import { toldToken } from '../../shared/domain/token.ts';
+import { tokenShown } from '../../shared/domain/token.ts';
 import { statedBy, type TrustedToken } from '../../shared/trust/judge.ts';
 import type { StampJudgement, VerificationTools } from './stamp-judge.ts';
 import type { StampPage } from './stamp-pages.ts';
@@ -105,11 +105,11 @@ function otherFileOf(judgement: StampJudgement, hash: string | undefined, given:
 const fileUnchecked = 'whether you have the right file: compare its hash with the imprint';
 const onlyHere = 'the time: this service made the mock token itself, and nobody else can check it';
 
-const toldOf = ({ verified, qualification }: TrustedToken, isFileCompared: boolean) => {
+const detailsShown = ({ verified, qualification }: TrustedToken, isFileCompared: boolean) => {
   const file = isFileCompared ? [] : [fileUnchecked];
   if (verified === undefined) return { not_checked: [...file, onlyHere] };
-  const told = toldToken(verified);
-  return { ...told, not_checked: [...file, ...told.not_checked, ...(qualification.notChecked ?? [])] };
+  const shown = tokenShown(verified);
+  return { ...shown, not_checked: [...file, ...shown.not_checked, ...(qualification.notChecked ?? [])] };
 };
 
 /** The verdict as the API answers it. */
@@ -128,7 +128,7 @@ export function resultOf(judgement: StampJudgement, tokenId: string | null, isFi
     ...{ valid: true, verdict: 'valid', token_id: tokenId, issued_at: issuedAt, content_sha256: contentSha256Of(imprint), imprint },
     ...{ tsp_provider: provider, is_qualified: isQualified(qualification), qualified: qualifiedVerdictOf(qualification) },
     ...(verified?.record && { holds_until: verified.record.holdsUntil.toISOString() }),
-    ...toldOf(judgement, isFileCompared),
+    ...detailsShown(judgement, isFileCompared),
     reason: null,
   };
 }

@@ -8,7 +8,7 @@ import { type ListOptions, readGivenLists } from '../list-files.ts';
 import { standardInput } from '../local-files.ts';
 import { filesOf, findSubject, folderRule } from '../operands.ts';
 import { forEachFile } from '../terminal.ts';
-import { type Result, tellOutput, tellVerdict } from '../verdict-text.ts';
+import { outputResult, type Result, verdictResult } from '../verdict-text.ts';
 import { bundlesAmong, isBundleFolder, verifyBundles } from '../verify-bundle.ts';
 
 export function addVerifyCommand(program: Program, context: Context): void {
@@ -92,15 +92,15 @@ async function judgeOperand(
   context: JudgeContext,
 ): Promise<Result> {
   const { trust } = context;
-  if (proof !== undefined) return tellOutput(name, await judgeOutput(name, proof, context), trust);
+  if (proof !== undefined) return outputResult(name, await judgeOutput(name, proof, context), trust);
   if (token !== undefined || !isContainerPath(name)) {
     const subject = await findSubject(name, token);
-    return tellVerdict(name, subject, await judgeSubject(subject, context), trust);
+    return verdictResult(name, subject, await judgeSubject(subject, context), trust);
   }
   return withContainer(name, async (container) => {
     const { proof, unread } = container;
     // The file is read like standard input, while it is unpacked.
     const subject = { input: standardInput, token: Buffer.from(proof), unread };
-    return tellVerdict(name, subject, await judgeSubject(subject, { ...context, stdin: container.readFile() }), trust);
+    return verdictResult(name, subject, await judgeSubject(subject, { ...context, stdin: container.readFile() }), trust);
   });
 }

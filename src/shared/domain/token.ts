@@ -12,7 +12,7 @@ import type { Imprint } from './stamp.ts';
 
 const textOfTime = (date: Date): string => date.toISOString().replace('.000Z', 'Z');
 
-export const toldCertificate = ({ subject, issuer, serialHex, fingerprint, notBefore, notAfter }: CertificateIdentity) => ({
+export const certificateShown = ({ subject, issuer, serialHex, fingerprint, notBefore, notAfter }: CertificateIdentity) => ({
   subject,
   issuer,
   serial: serialHex,
@@ -25,7 +25,7 @@ export const toldCertificate = ({ subject, issuer, serialHex, fingerprint, notBe
  * The status of one certificate (V10). `list`: the revocation list that gives the status. `invalid_since`: when the certificate became invalid, if
  * the list says so. `reason`: why it was revoked, or why the status is unknown.
  */
-function toldRevocation(answer: RevocationAnswer) {
+function revocationShown(answer: RevocationAnswer) {
   const { certificate, status } = answer;
   const about = { subject: certificate.subject, sha256: certificate.fingerprint, status, revoked_at: null, invalid_since: null };
   if (answer.status === 'unknown') return { ...about, list: null, reason: REVOCATION_UNKNOWN[answer.why] };
@@ -37,7 +37,7 @@ function toldRevocation(answer: RevocationAnswer) {
 }
 
 /** Codes without a sentence here: the caller reports on the file (`imprint`), and each certificate has its own line (`revocation`). */
-const toldByName: readonly Unchecked[] = ['imprint', 'revocation'];
+const withoutSentence: readonly Unchecked[] = ['imprint', 'revocation'];
 
 /** Lists everything that was not checked, except the file: only the caller knows about the file. */
 function notCheckedOf({ revocation, certificatesEndedAt, unchecked }: Verified): readonly string[] {
@@ -48,7 +48,7 @@ function notCheckedOf({ revocation, certificatesEndedAt, unchecked }: Verified):
     ...(certificatesEndedAt === undefined
       ? []
       : [`whether a key was stolen after its certificate expired at ${textOfTime(certificatesEndedAt)}: nobody reports that any more`]),
-    ...unchecked.filter((code) => !toldByName.includes(code)).map((code) => UNCHECKED[code]),
+    ...unchecked.filter((code) => !withoutSentence.includes(code)).map((code) => UNCHECKED[code]),
   ];
 }
 
@@ -57,16 +57,16 @@ export const imprintOf = ({ imprint: { algorithm, digest } }: Pick<Verified, 'im
   digest: digest.toString('hex'),
 });
 
-export const toldToken = (verified: Verified) => ({
-  signer: toldCertificate(verified.signer),
-  trust_anchor: toldCertificate(verified.chain.at(-1)!),
+export const tokenShown = (verified: Verified) => ({
+  signer: certificateShown(verified.signer),
+  trust_anchor: certificateShown(verified.chain.at(-1)!),
   policy: verified.policy,
   accuracy_seconds: verified.accuracyMicroseconds === undefined ? null : Number(verified.accuracyMicroseconds) / 1e6,
-  revocation: verified.revocation.map(toldRevocation),
+  revocation: verified.revocation.map(revocationShown),
   certificates_ended_at: verified.certificatesEndedAt ? textOfTime(verified.certificatesEndedAt) : null,
   not_checked: notCheckedOf(verified),
 });
-export type ToldToken = ReturnType<typeof toldToken>;
+export type TokenShown = ReturnType<typeof tokenShown>;
 
 /** Converts a genTime to RFC 3339 in UTC: `20261121120000.25Z` becomes `2026-11-21T12:00:00.250Z`. */
 export function rfc3339Of(genTimeText: string): string {
