@@ -4,7 +4,7 @@ import { isUnjudged, type ReasonCode, reasonOf, type Verdict } from '../shared/d
 import { certificateShown, rfc3339Of, tokenShown } from '../shared/domain/token.ts';
 import { BundleFault } from '../shared/proof/bundle.js';
 import type * as proof from '../shared/proof/judge-bundle.js';
-import { StampRefused, verdictOf } from '../shared/proof/judge-bundle.js';
+import { bundleVerdictOf, StampRefused } from '../shared/proof/judge-bundle.js';
 import type { TrustStore, Verified } from '../shared/rfc3161/index.ts';
 import type { SubjectJudgement, TokenVerdict } from './judge.ts';
 import { countOf, withMilliseconds } from './terminal.ts';
@@ -39,7 +39,7 @@ function ownNotes({ notProved, none }: BundleJudgement['own']): string[] {
  */
 export function bundleResult(name: string, judgement: BundleJudgement, trust: TrustStore, moreNotes: readonly string[]): Result {
   const { record, root, closing, own } = judgement;
-  const { verdict, missing, reason } = verdictOf(judgement);
+  const { verdict, missing, reason } = bundleVerdictOf(judgement);
   const isValid = verdict === 'valid';
   const token = closing?.stated;
   const closedAt = token ? rfc3339Of(token.genTimeText) : null;
@@ -134,7 +134,7 @@ function fileJson(path: string, sha256: string, verdict: Verdict, reason: string
 }
 
 function placeResult(path: string, sha256: string, place: BundlePlace): Result {
-  const { verdict, reason: code } = verdictOf(place.judgement);
+  const { verdict, reason: code } = bundleVerdictOf(place.judgement);
   const isValid = verdict === 'valid';
   const why = isUnjudged(code) ? 'A time-stamp of the bundle could not be checked.' : 'You trust no certificate that confirms the bundle.';
   const reason = isValid ? null : `bundle_not_proved: ${why}`;

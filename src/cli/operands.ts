@@ -13,7 +13,7 @@ import {
   stampedPathOf,
   stampIdIn,
   stampRecordPathOf,
-  tokenIn,
+  tokenOfRecord,
   workflowFileName,
 } from './records.ts';
 import { forEachFile, type Terminal } from './terminal.ts';
@@ -153,7 +153,7 @@ async function readProof(given: string): Promise<Omit<VerifySubject, 'input'>> {
   }
   const record = isStampRecordPath(given) ? await readStampRecord(given) : undefined;
   if (record === undefined) return { token: await readTokenFile(given) };
-  const token = tokenIn(record);
+  const token = tokenOfRecord(record);
   // Text that is not base64 is passed on unchanged, and verification refuses it.
   return { token: token === null ? undefined : (bytesOfTokenText(token) ?? Buffer.from(token)), stampId: stampIdIn(record), record };
 }

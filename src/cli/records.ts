@@ -38,7 +38,7 @@ export const isStampRecordPath = (path: string): boolean => basename(path).endsW
 export const stampedPathOf = (recordPath: string): string => recordPath.slice(0, -suffix.length);
 
 /** The token in a stamp record, in base64; null if the record has none. */
-export const tokenIn = (record: StampRecord): string | null => (record.kind === 'stamp' ? record.stamp.token : record.token);
+export const tokenOfRecord = (record: StampRecord): string | null => (record.kind === 'stamp' ? record.stamp.token : record.token);
 export const stampIdIn = (record: StampRecord): string => (record.kind === 'stamp' ? record.stamp.token_id : record.output.stamp_token_id);
 
 /** Describes the stamp in a record for people. It repeats what the record says, which proves nothing. */

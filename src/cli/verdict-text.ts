@@ -8,7 +8,7 @@ import {
 } from '../shared/domain/qualification.ts';
 import { adviceOf, isUnjudged, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
 import { hashNameOf, sha256Imprint } from '../shared/domain/stamp.ts';
-import { imprintOf, rfc3339Of, type TokenShown, tokenShown } from '../shared/domain/token.ts';
+import { hexImprintOf, rfc3339Of, type TokenShown, tokenShown } from '../shared/domain/token.ts';
 import { isEvidenceRecord, isSameName, type TrustStore, type Verified, type VerifiedEvidenceRecord } from '../shared/rfc3161/index.ts';
 import { readableFingerprint, readableName } from './anchors.ts';
 import { CommandFailure, type ExitCode, exitCodes } from './failure.ts';
@@ -80,7 +80,7 @@ export function verdictResult(
   const shown = stated && tokenShown(stated);
   const together = tokensShown([...(shown ? [shown] : []), ...others.map(tokenShown)]);
   const reason = reasonText(judgement.reason);
-  const imprint = stated && imprintOf(stated);
+  const imprint = stated && hexImprintOf(stated);
   const time = stated === undefined ? null : rfc3339Of(stated.genTimeText);
   const end = shown?.trust_anchor ?? null;
   const notChecked = [
@@ -179,7 +179,7 @@ export const isDevelopment = ({ policy }: Verified): boolean => policy === devel
 const timeOf = ({ genTimeText }: Verified): string => withMilliseconds(rfc3339Of(genTimeText));
 
 function contentOf(stated: Verified): string {
-  const { algorithm, digest } = imprintOf(stated);
+  const { algorithm, digest } = hexImprintOf(stated);
   return `content with the ${hashNameOf(algorithm)} ${digest}`;
 }
 

@@ -3,7 +3,7 @@
 import { isBundle, judgeBundleFile } from './bundle-check.js';
 import { hashFile } from './hash-file.js';
 import { addResult, announce, bold, count, find, icon, made } from './page-parts.js';
-import { verdictOf } from './proof/judge-bundle.js';
+import { bundleVerdictOf } from './proof/judge-bundle.js';
 import { developmentSentence } from './proof/verdict-words.js';
 
 /** @typedef {import('./bundle-check.js').BundleJudgement} BundleJudgement */
@@ -54,7 +54,7 @@ function tellFile(file, judged, hash) {
     item.classList.add('is-other');
     return say('cross', bold('No match.'), ' ', name, ' is neither one of these outputs nor the briefing.');
   }
-  if (verdictOf(judged).verdict !== 'valid')
+  if (bundleVerdictOf(judged).verdict !== 'valid')
     return say('warning', bold('Not proved.'), ' ', name, ` is recorded as ${place}; the bundle is not proved.`);
   item.classList.add('is-match');
   if (isForTrials(judged)) {
@@ -75,7 +75,7 @@ const shownTime = (time) => `${time.toISOString().slice(0, 19).replace('T', ' ')
 
 /** The reason why a bundle is not proved: a code and a sentence. @param {BundleJudgement} judgement */
 function reasonOf(judgement) {
-  const { reason, missing } = verdictOf(judgement);
+  const { reason, missing } = bundleVerdictOf(judgement);
   return missing ? `no_token: The bundle has no time-stamp of ${missing}. Bundles of the mock provider have none.` : (reason ?? '');
 }
 
@@ -127,7 +127,7 @@ function agreementOf(total) {
 /** @param {BundleJudgement} judgement */
 function bundleVerdict(judgement) {
   const { record, root, closing } = judgement;
-  if (verdictOf(judgement).verdict !== 'valid') {
+  if (bundleVerdictOf(judgement).verdict !== 'valid') {
     return section(
       'not_proved',
       'warning',

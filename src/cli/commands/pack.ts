@@ -5,7 +5,7 @@ import { basename } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { containerOf } from '../../shared/archive/asics.ts';
 import type { Imprint } from '../../shared/domain/stamp.ts';
-import { imprintOf } from '../../shared/domain/token.ts';
+import { hexImprintOf } from '../../shared/domain/token.ts';
 import { isEvidenceRecord } from '../../shared/rfc3161/index.ts';
 import { openTrust } from '../anchors.ts';
 import type { Context, Program } from '../command.ts';
@@ -55,7 +55,7 @@ async function packFiles(files: readonly string[], token: string | undefined, { 
       throw new CommandFailure(exitCodeOf(verdict, reason), `${why}; nothing is packed`);
     }
     const proof = subject.token && isEvidenceRecord(subject.token) ? subject.token : stated.token;
-    await writeContainer(target, { path, imprint: imprintOf(stated) }, proof, onBytes);
+    await writeContainer(target, { path, imprint: hexImprintOf(stated) }, proof, onBytes);
     terminal.done('packed', { file: path, container: target }, `${path}: packed with its stamp as ${target}`);
   }
 

@@ -52,7 +52,7 @@ function notCheckedOf({ revocation, certificatesEndedAt, unchecked }: Verified):
   ];
 }
 
-export const imprintOf = ({ imprint: { algorithm, digest } }: Pick<Verified, 'imprint'>): Imprint => ({
+export const hexImprintOf = ({ imprint: { algorithm, digest } }: Pick<Verified, 'imprint'>): Imprint => ({
   algorithm,
   digest: digest.toString('hex'),
 });

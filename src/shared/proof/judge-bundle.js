@@ -79,7 +79,7 @@ export class StampRefused extends Error {
  * @param {Pick<BundleJudgement<TimeStampJudgement>, 'root' | 'closing'>} judgement
  * @returns {{ verdict: 'valid' | 'not_proved', reason: string | undefined, missing: string }}
  */
-export function verdictOf({ root, closing }) {
+export function bundleVerdictOf({ root, closing }) {
   const missing = [...(root ? [] : ['the Merkle root']), ...(closing ? [] : ['the closing record'])].join(' and of ');
   if (missing) return { verdict: 'not_proved', reason: 'no_token', missing };
   const unproved = [root, closing].find((seal) => seal?.verdict !== 'valid');

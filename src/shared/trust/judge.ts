@@ -3,7 +3,7 @@ import { looksLikeMockToken, mockProviderName, readMockToken } from '../domain/m
 import { isQualified, notQualified, type Qualification } from '../domain/qualification.ts';
 import { type ReasonCode, verdictOf } from '../domain/reasons.ts';
 import { type Imprint, sha256Imprint } from '../domain/stamp.ts';
-import { bytesOfTokenText, imprintOf, rfc3339Of } from '../domain/token.ts';
+import { bytesOfTokenText, hexImprintOf, rfc3339Of } from '../domain/token.ts';
 import {
   createTrustStore,
   type TokenClaims,
@@ -107,7 +107,7 @@ export function statedBy(judgement: Judgement): Stated | undefined {
   const mayBeOfBatch = verified !== undefined && verified.record === undefined;
   if (judgement.ok) return { imprint: judgement.imprint, mayBeOfBatch };
   const stated = verified ?? (verdictOf(judgement.code) === 'not_valid' ? undefined : judgement.claims);
-  return stated && { imprint: imprintOf(stated), mayBeOfBatch };
+  return stated && { imprint: hexImprintOf(stated), mayBeOfBatch };
 }
 
 /** Every DER structure of RFC 3161 starts with a SEQUENCE. */
@@ -183,7 +183,7 @@ async function judgeEvidence(evidence: Evidence): Promise<Judgement> {
         ok: true,
         tokenId: undefined,
         issuedAt: rfc3339Of(result.genTimeText),
-        imprint: imprintOf(result),
+        imprint: hexImprintOf(result),
         provider,
         isProviderKnown,
         isTrustedByList,

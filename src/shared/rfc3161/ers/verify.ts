@@ -89,7 +89,7 @@ export async function verifyEvidenceRecord(given: Uint8Array, context: EvidenceR
       const next = coverage.timeStamps[i + 1];
       return judgeTimeStamp(timeStamp, { next, ended, isRenewal: i > 0 }, context);
     });
-    return verdictOf(record, coverage, [first!, ...renewals], digests.length > 0);
+    return verifiedRecordOf(record, coverage, [first!, ...renewals], digests.length > 0);
   } catch (error) {
     return { ...refusedBy(error), ...(claims && { claims }) };
   }
@@ -153,7 +153,7 @@ async function judgeTimeStamp(
 /** Returns the latest time at which a token can have been made: genTime plus accuracy (RFC 3161 §2.4.2). */
 const latestTimeOf = ({ genTime, accuracy = 0n }: TstInfo): Microseconds => genTime.microseconds + accuracy;
 
-function verdictOf(
+function verifiedRecordOf(
   { der, hasInformation }: EvidenceRecord,
   { imprint, hasLaterChains }: Coverage,
   tokens: readonly [RecordToken, ...RecordToken[]],

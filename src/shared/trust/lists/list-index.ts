@@ -149,7 +149,7 @@ function judgeEntry({ list, service, certificate: { notAfterMs } }: Entry, genTi
   const { name, type } = period ?? service.periods.at(-1)!;
   const differs = proved !== undefined && proved.status !== period?.status;
   return {
-    reason: reasonOf(list, service, period, time),
+    reason: reasonNotQualified(list, service, period, time),
     certificateEndedAt: notAfterMs < genTime.getTime() ? new Date(notAfterMs).toISOString() : null,
     listed: {
       territory: list.territory,
@@ -167,7 +167,7 @@ function judgeEntry({ list, service, certificate: { notAfterMs } }: Entry, genTi
   };
 }
 
-function reasonOf(
+function reasonNotQualified(
   list: TrustedList,
   { periods }: TimeStampingService,
   period: ServicePeriod | undefined,
