@@ -17,7 +17,7 @@ import {
 } from '../rfc3161/index.ts';
 import type { Clock } from '../runtime/timers.ts';
 import type { ListIndex } from './lists/index.ts';
-import { qualificationOf, qualificationOfEvidence } from './qualification.ts';
+import { qualificationOfEvidence, qualificationOfToken } from './qualification.ts';
 import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';
 
 /** Decides whether a token is valid and whether it is qualified, for the service and for the command. No other code decides this (V2). */
@@ -245,7 +245,7 @@ const contextOf = ({ imprints, nowMs }: Evidence) => ({
 });
 
 /** Whether a trusted list grants the service that signed a token, at its genTime. */
-const isGrantedBy = (lists: ListIndex, token: VerifiedToken): boolean => isQualified(qualificationOf(token, [], lists, token.genTime));
+const isGrantedBy = (lists: ListIndex, token: VerifiedToken): boolean => isQualified(qualificationOfToken(token, [], lists, token.genTime));
 
 /** The source that makes the token valid. */
 interface Fit {

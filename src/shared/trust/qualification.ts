@@ -10,7 +10,7 @@ import type { QualifiedSetting } from './providers-file.ts';
  * @param settings `qualified` of each configured provider whose trust anchors the token leads to
  * @param existedBy the earliest time at which another proof shows that the token existed: the time of the next token over it, or now
  */
-export function qualificationOf(
+export function qualificationOfToken(
   { chain, genTime, extensions, policy }: VerifiedToken,
   settings: readonly QualifiedSetting[],
   lists: ListIndex,
@@ -55,25 +55,25 @@ interface QualificationSources {
   readonly now: Date;
 }
 
-/** Decides as `decide` does, and adds what is unsure about the lists now. */
+/** Decides whether a token or a whole record is qualified, and adds what is unsure about the lists now. */
 export function qualificationOfEvidence(verified: Verified, sources: QualificationSources): Qualification {
-  const qualification = decide(verified, sources);
+  const qualification = withoutDoubts(verified, sources);
   const doubts = sources.lists.doubtsAt(sources.now, qualification.listed);
   return doubts.length === 0 ? qualification : { ...qualification, notChecked: [...(qualification.notChecked ?? []), ...doubts] };
 }
 
 /**
- * Decides for a token or a whole record (V12): a record is qualified if it does not depend on a token that is not. Cut before the first renewal that is
- * not qualified, or even earlier, it must be valid now.
+ * Decides whether a token or a whole record is qualified (V12). A record is qualified if it does not depend on a token that is not. Cut before the
+ * first renewal that is not qualified, or even earlier, it must be valid now.
  */
-function decide(verified: Verified, sources: QualificationSources): Qualification {
+function withoutDoubts(verified: Verified, sources: QualificationSources): Qualification {
   const { lists, ofFirst, ofRenewal, now } = sources;
   const [first, ...renewals] = verified.record?.tokens ?? [];
   const existedBy = (next: VerifiedToken | undefined) => next?.genTime ?? now;
-  const own = qualificationOf(verified, ofFirst, lists, existedBy(renewals[0]));
+  const own = qualificationOfToken(verified, ofFirst, lists, existedBy(renewals[0]));
   if (!isQualified(own) || first === undefined || first.holdsAloneBy.length > 0) return own;
   for (const [i, token] of renewals.entries()) {
-    if (!isQualified(qualificationOf(token, ofRenewal(token), lists, existedBy(renewals[i + 1])))) break;
+    if (!isQualified(qualificationOfToken(token, ofRenewal(token), lists, existedBy(renewals[i + 1])))) break;
     if (token.holdsAloneBy.length > 0) return own;
   }
   return { ...own, status: 'not_qualified', reason: 'later_time_stamp' };

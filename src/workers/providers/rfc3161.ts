@@ -21,7 +21,7 @@ import { randomOctets } from '../../shared/runtime/random-octets.ts';
 import { answerWithin, type Clock } from '../../shared/runtime/timers.ts';
 import type { ListIndex } from '../../shared/trust/lists/index.ts';
 import type { ProviderSettings } from '../../shared/trust/providers-file.ts';
-import { qualificationOf } from '../../shared/trust/qualification.ts';
+import { qualificationOfToken } from '../../shared/trust/qualification.ts';
 import type { ClockWatch, TsaTime } from './key/clock-watch.ts';
 import { evidenceTermOf, RateReachedError, type StampSubject, TierUnavailableError, TsaRefusedError } from './provider.ts';
 import { TransportError, type TsaClient } from './tsa-client.ts';
@@ -113,7 +113,7 @@ export function createRfc3161Provider(options: {
   let last: Verified | undefined;
 
   const qualificationAt = (token: Verified): Qualification =>
-    qualificationOf(token, [settings.qualified], listings.current(), new Date(clock()));
+    qualificationOfToken(token, [settings.qualified], listings.current(), new Date(clock()));
   /** That of a token like the last one, made now. */
   const readQualification = () => last && qualificationAt({ ...last, genTime: new Date(clock()) });
 

@@ -41,39 +41,6 @@ import {
 } from './types.ts';
 import { verifiedOf } from './verdict.ts';
 
-/**
- * Checks the purpose of the signer's certificate (RFC 3161 §2.3): its extended key usage is critical and contains only time-stamping, it is not a CA
- * certificate, and its key usage allows only signing (refusals 37–40).
- */
-function checkPurpose(signer: Certificate): void {
-  const { basicConstraints, keyUsage, extendedKeyUsage } = signer.extensions;
-  if (extendedKeyUsage === undefined) refuse('eku_missing', 'The signer’s certificate has no extended key usage.');
-  const { purposes, critical } = extendedKeyUsage;
-  if (!purposes.includes(OID.timeStamping))
-    refuse('eku_missing', 'The extended key usage of the signer’s certificate does not include time-stamping.');
-  if (purposes.length > 1) refuse('eku_other_purpose', `The signer’s certificate is for ${purposes.join(', ')}.`);
-  if (!critical) refuse('eku_not_critical', 'The extended key usage of the signer’s certificate is not critical.');
-  if (basicConstraints?.ca) refuse('signer_is_ca', 'The signer’s certificate is that of a CA.');
-  // Purpose and key usage must fit together (RFC 5280 §4.2.1.12). These two key usages fit time-stamping.
-  const signs: readonly number[] = [KEY_USAGE_BIT.digitalSignature, KEY_USAGE_BIT.contentCommitment];
-  if (keyUsage !== undefined && (keyUsage.size === 0 || [...keyUsage].some((bit) => !signs.includes(bit)))) {
-    refuse('signer_key_usage', 'The key usage of the signer’s certificate is not signing alone.');
-  }
-}
-
-/** Checks that `tsa` in the TSTInfo is one of the names in the signer's certificate (RFC 3161 §2.4.2, refusal 45). */
-function checkTsaName(tsa: Der, signer: Certificate): void {
-  const isSubject = tsa.tag === TAG.contextConstructed(4) && isSameName(derOf(inside(tsa, 'tsa')), signer.subject);
-  if (!isSubject && !signer.extensions.subjectAltName.some((name) => sameDer(name, tsa))) {
-    refuse('tsa_name_mismatch', 'TSTInfo.tsa is not a name of the signer’s certificate.');
-  }
-}
-
-/**
- * The checks below go from the outside of a token to its inside, and cheap checks run first. Each has its own code. The token's signature is verified
- * in the thread pool of Node.js, so it does not block this thread.
- */
-
 /** Verifies a TSA's answer to a request that was just sent: a TimeStampResp in DER (RFC 3161 §2.4.2). Never rejects, whatever the bytes are. */
 export async function verifyResponse(response: Uint8Array, context: ResponseContext): Promise<VerifyResult> {
   try {
@@ -137,6 +104,9 @@ export interface SignerRules {
 /**
  * Identifies the signer, verifies the signature, and checks that the signer may sign time-stamps. Does not depend on the request.
  *
+ * The checks go from the outside of a token to its inside, and cheap checks run first. Each has its own code. The token's signature is verified in the
+ * thread pool of Node.js, so it does not block this thread.
+ *
  * @throws Refusal
  */
 export async function judgeSigner(
@@ -183,6 +153,34 @@ export async function judgeSigner(
   const { bytes: token, grantedWithMods } = opened;
   const { unusedParts } = signed;
   return verifiedOf({ tstInfo, chain, revocation, unusedParts, token, grantedWithMods, isImprintChecked }, trust, nowMs);
+}
+
+/**
+ * Checks the purpose of the signer's certificate (RFC 3161 §2.3): its extended key usage is critical and contains only time-stamping, it is not a CA
+ * certificate, and its key usage allows only signing (refusals 37–40).
+ */
+function checkPurpose(signer: Certificate): void {
+  const { basicConstraints, keyUsage, extendedKeyUsage } = signer.extensions;
+  if (extendedKeyUsage === undefined) refuse('eku_missing', 'The signer’s certificate has no extended key usage.');
+  const { purposes, critical } = extendedKeyUsage;
+  if (!purposes.includes(OID.timeStamping))
+    refuse('eku_missing', 'The extended key usage of the signer’s certificate does not include time-stamping.');
+  if (purposes.length > 1) refuse('eku_other_purpose', `The signer’s certificate is for ${purposes.join(', ')}.`);
+  if (!critical) refuse('eku_not_critical', 'The extended key usage of the signer’s certificate is not critical.');
+  if (basicConstraints?.ca) refuse('signer_is_ca', 'The signer’s certificate is that of a CA.');
+  // Purpose and key usage must fit together (RFC 5280 §4.2.1.12). These two key usages fit time-stamping.
+  const signs: readonly number[] = [KEY_USAGE_BIT.digitalSignature, KEY_USAGE_BIT.contentCommitment];
+  if (keyUsage !== undefined && (keyUsage.size === 0 || [...keyUsage].some((bit) => !signs.includes(bit)))) {
+    refuse('signer_key_usage', 'The key usage of the signer’s certificate is not signing alone.');
+  }
+}
+
+/** Checks that `tsa` in the TSTInfo is one of the names in the signer's certificate (RFC 3161 §2.4.2, refusal 45). */
+function checkTsaName(tsa: Der, signer: Certificate): void {
+  const isSubject = tsa.tag === TAG.contextConstructed(4) && isSameName(derOf(inside(tsa, 'tsa')), signer.subject);
+  if (!isSubject && !signer.extensions.subjectAltName.some((name) => sameDer(name, tsa))) {
+    refuse('tsa_name_mismatch', 'TSTInfo.tsa is not a name of the signer’s certificate.');
+  }
 }
 
 /** Runs `find`. If no chain is found, an unreadable certificate may be the missing link, so its fault is thrown as the better reason. */
