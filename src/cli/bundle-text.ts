@@ -48,7 +48,7 @@ export function bundleResult(name: string, judgement: BundleJudgement, trust: Tr
   const claims = `workflow ${record.workflow_id}, tier ${record.tier}, started ${record.created_at}, ${confirmed}, completed ${record.completed_at}`;
   // Root and closing record are stamped within minutes, so the lists usually say the same about both.
   const [ofRoot, ofClosing] = [root, closing].map((one) => one?.qualification && qualifiedSentence(one.qualification));
-  const ofSeals: SubjectJudgement = { ...root, stated: root?.stated, verdict, reason: reason as SubjectJudgement['reason'] };
+  const ofSeals: SubjectJudgement = { ...root, stated: root?.stated, verdict, reason };
   return verdictResult(name, { input: name }, ofSeals, trust, {
     others: token && [token],
     what: `${countOf(record.output_count, 'output')} in this order`,

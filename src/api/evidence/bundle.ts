@@ -14,8 +14,9 @@ import { createViewEngine, viewsFolder } from '../../shared/views/engine.ts';
 import type { BundleContents, BundledCertificate, EvidenceSeal } from './bundle-contents.ts';
 
 /**
- * The evidence of a completed workflow as a zip file (W22). The bytes are the same each time, unless the stamps change. Streams the bundle and reads stamps on demand, so memory does not grow with their number. The stream fails if the stored data changes meanwhile. A
- * reader that stops early must destroy the stream.
+ * The evidence of a completed workflow as a zip file (W22). The bytes are the same each time, unless the stamps change. Streams the bundle and reads
+ * stamps on demand, so memory does not grow with their number. The stream fails if the stored data changes meanwhile. A reader that stops early must
+ * destroy the stream.
  */
 export function zipOf(evidence: BundleContents): Readable {
   const zip = new ZipFile();

@@ -76,8 +76,9 @@ export class StampRefused extends Error {
 /**
  * Returns the verdict on a bundle as a whole: both seals must be valid. `reason`: why a seal is not valid. `missing`: the missing seals, for people.
  *
- * @param {Pick<BundleJudgement<TimeStampJudgement>, 'root' | 'closing'>} judgement
- * @returns {{ verdict: 'valid' | 'not_proved', reason: string | undefined, missing: string }}
+ * @template {TimeStampJudgement} Judgement
+ * @param {Pick<BundleJudgement<Judgement>, 'root' | 'closing'>} judgement
+ * @returns {{ verdict: 'valid' | 'not_proved', reason: Judgement['reason'] | 'no_token', missing: string }}
  */
 export function bundleVerdictOf({ root, closing }) {
   const missing = [...(root ? [] : ['the Merkle root']), ...(closing ? [] : ['the closing record'])].join(' and of ');

@@ -1,6 +1,6 @@
 /**
- * This library requests, verifies and issues RFC 3161 time-stamps. It is self-contained: its functions take bytes, the time and keys as arguments,
- * and import only `node:crypto`. The folders are in this order: `refusal` → `asn1` → `x509` → `cms` → `tsp` → `ers` → `issue`. A folder imports only
+ * This library requests, verifies and issues RFC 3161 time-stamps. Its functions take bytes, the time and keys as arguments. It imports only
+ * `node:crypto`, and the nodes of a hash tree from `proof/hash-tree.js`, which the browser shares. The folders are in this order: `refusal` → `asn1` → `x509` → `cms` → `tsp` → `ers` → `issue`. A folder imports only
  * earlier folders. Code outside the library imports only this file.
  */
 

@@ -20,7 +20,10 @@ import type { ListIndex } from './lists/index.ts';
 import { qualificationOfEvidence, qualificationOfToken } from './qualification.ts';
 import type { TrustedProvider, TrustSettings } from './trusted-providers.ts';
 
-/** Decides whether a token is valid and whether it is qualified, for the service and for the command. No other code decides this (V2). */
+/**
+ * Decides whether a token is valid and whether it is qualified, for the service and for the command (V2). A worker judges a TSA's answer to its
+ * own request without it, because it also compares the answer with the request.
+ */
 export interface TokenJudge {
   /**
    * Judges anything that may be a token: a mock token, a TimeStampToken, a TimeStampResp or an EvidenceRecord, as octets or as their base64. Never

@@ -38,8 +38,8 @@ interface Entry {
 }
 
 /**
- * Prepares the lists of countries among these lists for finding the service that signed a time-stamp. Services whose certificate cannot be read are left out: they have signed no time-stamp that can
- * be verified.
+ * Prepares the lists of countries among these lists for finding the service that signed a time-stamp. Services whose certificate cannot be read are left
+ * out: they have signed no time-stamp that can be verified.
  *
  * @param older lists that decide about services that no list of `lists` knows, or that only an expired one knows
  */
