@@ -3,7 +3,7 @@ import { isQualified, type Qualification } from '../../shared/domain/qualificati
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { type Imprint, sha256Imprint } from '../../shared/domain/stamp.ts';
 import { listFile } from '../../shared/proof/bundle-files.js';
-import { readClosingRecord } from '../../shared/proof/closing-record.js';
+import { type ClosingRecord, readClosingRecord } from '../../shared/proof/closing-record.js';
 import { hashBytes, splitOf } from '../../shared/proof/merkle-tree.js';
 import { octetsOfSha256 } from '../../shared/proof/octets.js';
 import { type CertificateIdentity, createTrustStore, isCrlOf, isEvidenceRecord, pemOf } from '../../shared/rfc3161/index.ts';
@@ -19,8 +19,52 @@ const stampsPage = 100;
 
 const typePattern = /^[a-z0-9._+-]{1,64}$/;
 
-export type BundleContents = Awaited<ReturnType<typeof gatherEvidence>>;
-export type EvidenceSeal = BundleContents['root'];
+/** The public evidence of a completed workflow. */
+export interface BundleContents {
+  readonly record: ClosingRecord;
+  /** The text of the closing record, exactly as it was stamped. */
+  readonly recordText: string;
+  readonly root: EvidenceSeal;
+  readonly closing: EvidenceSeal;
+  /** The bytes whose SHA-256 is the root. */
+  readonly rootPreimage: Buffer;
+  /** The trusted lists that say that the seals are qualified. Undefined: they were not asked for. */
+  readonly lists: readonly BundledList[] | undefined;
+  /**
+   * The certificates of the two seals. Reading `stamps` adds those of the outputs' stamps, so for all certificates and revocation lists, read `stamps`
+   * to the end first.
+   */
+  certificates(): readonly BundledCertificate[];
+  /** PEM. The lists of the issuers among `certificates`. */
+  revocationLists(): readonly string[];
+  /** The hashes of an output's inclusion path, from the lowest level up, in lower-case hex. */
+  pathOf(number: number): readonly string[];
+  outputs(): AsyncGenerator<OutputLine>;
+  /** The outputs' own stamps, from number `first` to `last`. */
+  stamps(first: number, last: number): AsyncGenerator<OutputLine & EvidenceBytes>;
+}
+
+/** A stamp's token or evidence record, DER; empty if there is nothing that other people could check. */
+interface EvidenceBytes {
+  readonly kind: StampKind;
+  readonly bytes: Buffer;
+}
+
+export interface EvidenceSeal extends EvidenceBytes {
+  readonly stampId: string;
+  readonly issuedAt: string;
+  readonly hash: string;
+  /** Undefined if the seal does not verify any more. */
+  readonly qualification: Qualification | undefined;
+}
+
+interface OutputLine {
+  readonly number: number;
+  readonly outputHash: string;
+  readonly chainHash: string;
+  readonly type: string;
+  readonly stampId: string;
+}
 
 /**
  * Collects the public evidence of a completed workflow. The root, the chain, the tree and the closing record are recomputed and verified for each
@@ -29,8 +73,8 @@ export type EvidenceSeal = BundleContents['root'];
  * @param withLists with the trusted lists that say that the seals are qualified
  * @throws ServiceError `not_found`, and everything that `proveSealedChain` throws
  */
-export async function gatherEvidence(tools: WorkflowTools, workflow: WorkflowRecord, withLists: boolean) {
-  const { outputs, stamps } = tools.store;
+export async function gatherEvidence(tools: WorkflowTools, workflow: WorkflowRecord, withLists: boolean): Promise<BundleContents> {
+  const { stamps } = tools.store;
   if (workflow.status !== 'completed') {
     throw new ServiceError('not_found', 'This workflow is not completed, so it has no evidence yet.');
   }
@@ -41,63 +85,62 @@ export async function gatherEvidence(tools: WorkflowTools, workflow: WorkflowRec
   const size = chain.end.sequenceNumber;
   const certificates = createCertificateCollector(tools);
   const readHeld = createHeldEvidenceReader(tools.stampJudge);
-  /** DER; empty if there is nothing that other people could check. */
-  const read = async (stored: StoredStamp | null | undefined, hash: string): Promise<{ kind: StampKind; bytes: Buffer }> => {
+  const read = async (stored: StoredStamp | null | undefined, hash: string): Promise<EvidenceBytes> => {
     const held = stored ? await readHeld(stored) : undefined;
     if (!stored || !held) return { kind: 'none', bytes: Buffer.alloc(0) };
     await certificates.add({ ...held, provider: stored.proofs[0].provider, imprint: sha256Imprint(hash) });
     return { kind: isEvidenceRecord(held.bytes) ? 'record' : 'token', bytes: held.bytes };
   };
   const lists = new Map<string, BundledList>();
-  const sealOf = async ({ hash, stamp: { tokenId: stampId, stampedAt: issuedAt }, stored }: Seal) => {
-    /** Undefined if the seal does not verify any more. */
+  const sealOf = async ({ hash, stamp: { tokenId: stampId, stampedAt: issuedAt }, stored }: Seal): Promise<EvidenceSeal> => {
     const qualified = stored ? await qualifySeal(tools, stored, withLists) : undefined;
     for (const list of qualified?.lists ?? []) lists.set(list.name, list);
     return { ...(await read(stored, hash)), stampId, issuedAt, hash, qualification: qualified?.qualification };
   };
   const root = await sealOf(seals.root);
   const closing = await sealOf(seals.closingRecord);
-
-  /** Outputs in order, as stored. @throws ServiceError if one differs from the recomputed chain */
-  async function* pages(first: number, last: number, length: number) {
-    for (let next = first; next <= last; next += length) {
-      const expected = Math.min(length, last - next + 1);
-      const listed = await outputs.list(workflow._id, next, expected);
-      const lines = listed.map(({ sequenceNumber, hash, chainHash, type, tokenId }, index) => {
-        const link = chain.linkAt(next + index);
-        const isSame = sequenceNumber === next + index && link?.outputHash === hash && link.chainHash === chainHash;
-        if (!isSame || !typePattern.test(type)) throw brokenRecord();
-        return { number: sequenceNumber, outputHash: hash, chainHash, type, stampId: tokenId };
-      });
-      if (lines.length !== expected) throw brokenRecord();
-      yield lines;
-    }
-  }
+  const pages = (first: number, last: number, length: number) => outputPages(tools.store, workflow._id, chain, { first, last, length });
 
   return {
     record,
-    /** The text of the closing record, exactly as it was stamped. */
     recordText,
     ...{ root, closing },
-    /** The bytes whose SHA-256 is the root. */
     rootPreimage: rootPreimageOf(chain),
     lists: withLists ? [...lists.values()] : undefined,
-    /** The certificates of the two seals. After `stamps` was read, also those of the outputs' stamps. */
     certificates: certificates.certificates,
     revocationLists: certificates.revocationLists,
-    /** The hashes of an output's inclusion path, from the lowest level up, in lower-case hex. */
-    pathOf: (number: number) => chain.tree.proveInclusion(number - 1, size).inclusionPath.map((node) => Buffer.from(node).toString('hex')),
+    pathOf: (number) => chain.tree.proveInclusion(number - 1, size).inclusionPath.map((node) => Buffer.from(node).toString('hex')),
     outputs: async function* () {
       for await (const page of pages(1, size, outputsPage)) yield* page;
     },
-    /** The outputs' own stamps, from number `first` to `last`. */
-    stamps: async function* (first: number, last: number) {
+    stamps: async function* (first, last) {
       for await (const page of pages(first, Math.min(last, size), stampsPage)) {
         const found = new Map((await stamps.findMany(page.map(({ stampId }) => stampId))).map((stamp) => [stamp.tokenId, stamp]));
         for (const line of page) yield { ...line, ...(await read(found.get(line.stampId), line.outputHash)) };
       }
     },
   };
+}
+
+/** Outputs in order, as stored, in pages of `length`. @throws ServiceError if one differs from the recomputed chain */
+async function* outputPages(
+  { outputs }: Store,
+  workflowId: string,
+  chain: RecomputedChain,
+  { first, last, length }: { first: number; last: number; length: number },
+): AsyncGenerator<readonly OutputLine[]> {
+  for (let next = first; next <= last; next += length) {
+    const expected = Math.min(length, last - next + 1);
+    const listed = await outputs.list(workflowId, next, expected);
+    const lines = listed.map(({ sequenceNumber, hash, chainHash, type, tokenId }, index) => {
+      const link = chain.linkAt(next + index);
+      const isSame = sequenceNumber === next + index && link?.outputHash === hash && link.chainHash === chainHash;
+      if (!isSame || !typePattern.test(type)) throw brokenRecord();
+      return { number: sequenceNumber, outputHash: hash, chainHash, type, stampId: tokenId };
+    });
+    if (lines.length !== expected) throw brokenRecord();
+    yield lines;
+  }
 }
 
 /** The bytes whose hash is the root (RFC 9162 §2.1.1). */
