@@ -28,7 +28,17 @@ const renewalsWithoutUse: ReadonlySet<ReasonCode> = new Set([
 const agrees = (token: TrustedToken, { tokenId, imprint, proofs: [{ issuedAt }] }: StoredStamp): boolean =>
   isSameImprint(token.imprint, imprint) && token.issuedAt === issuedAt && (token.tokenId === undefined || token.tokenId === tokenId);
 
-export type StampJudge = ReturnType<typeof openStampJudge>;
+export interface StampJudge {
+  /** Verifies a token, see `TokenJudge`. Finds the certificates of a stored token that a client got without them. @throws TrustMaterialError */
+  judgeToken(token: string, about?: AboutToken): Promise<Judgement>;
+  /** Verifies a stored stamp with its renewals. If they are not usable now, its token alone decides. */
+  judgeStamp(stamp: StoredStamp): Promise<StampJudgement>;
+  /**
+   * The reply for a stored stamp. Verification decides whether it is qualified, not the stored value (V9). Returns undefined if the stamp does not
+   * verify.
+   */
+  storedReplyOf(stamp: StoredStamp): Promise<StampedReply | undefined>;
+}
 
 /** The tools of verification: those of the API, and the judge of stamps. */
 export interface VerificationTools extends ApiTools {
@@ -39,7 +49,7 @@ export interface VerificationTools extends ApiTools {
  * Opens the judge of a process. It verifies tokens and stored stamps, again for each request. A stored stamp is refused if its record does not agree with
  * its token (V1).
  */
-export function openStampJudge({ trust, lists, store, clock, log }: ApiTools) {
+export function openStampJudge({ trust, lists, store, clock, log }: ApiTools): StampJudge {
   const { stamps } = store;
   const judgeBy = (index: () => ListIndex) =>
     createTokenJudge({ trust, lists: index, mockKey: () => store.keys.secret('mock-provider'), clock });
@@ -79,7 +89,6 @@ export function openStampJudge({ trust, lists, store, clock, log }: ApiTools) {
     return stored === undefined ? judgement : tokenJudge.judge(stored, about);
   }
 
-  /** Verifies a token, see `TokenJudge`. @throws TrustMaterialError */
   async function judgeToken(token: string, about: AboutToken = {}): Promise<Judgement> {
     const judgement = await judgeGiven(token, about);
     if (!judgement.ok && judgement.code === 'verifier_failed') log.error({ err: judgement.cause }, 'the verifier failed on a token');
@@ -123,10 +132,6 @@ export function openStampJudge({ trust, lists, store, clock, log }: ApiTools) {
     return undefined;
   }
 
-  /**
-   * The reply for a stored stamp. Verification decides whether it is qualified, not the stored value (V9). Returns undefined if the stamp does not
-   * verify.
-   */
   async function storedReplyOf(stamp: StoredStamp): Promise<StampedReply | undefined> {
     const judgement = await judgeStamp(stamp);
     if (judgement.ok)
