@@ -4,6 +4,7 @@ import {
   developmentSentence,
   isQualified,
   laterStatusSentence,
+  type Qualification,
   qualifiedSentence,
 } from '../shared/domain/qualification.ts';
 import { adviceOf, isUnjudged, reasonOf, type Verdict } from '../shared/domain/reasons.ts';
@@ -72,26 +73,65 @@ export function verdictResult(
   subject: VerifySubject,
   judgement: SubjectJudgement,
   trust: TrustStore,
-  { others = [], what, facts = [], missing, notChecked: more = [], json: members }: More = {},
+  more: More = {},
 ): Result {
-  const { verdict, stated, online } = judgement;
-  const isValid = verdict === 'valid';
+  const facts = factsOf(subject, judgement, more);
+  const result = resultOf({
+    json: { subject: name, ...jsonOf(subject, judgement, facts), ...more.json },
+    line: `${nameShown(name, subject)}: ${headline(subject, judgement, facts.reason, more.what)}`,
+    details: linesOf(subject, judgement, trust, facts, more),
+    verdict: judgement.verdict,
+    reason: judgement.reason,
+    isTrial: facts.isTrial,
+  });
+  return confirmedBy(judgement.online, result);
+}
+
+/** The facts that the JSON and the lines of a verdict share. */
+interface VerdictFacts {
+  readonly reason: string | null;
+  /** Null: the time-stamp is not valid, or the lists say nothing. Undefined: no list was given. */
+  readonly qualification: Qualification | null | undefined;
+  /** Whether the time-stamp is valid, but for trials. */
+  readonly isTrial: boolean;
+  /** Of all tokens together. */
+  readonly tokens: ReturnType<typeof tokensShown>;
+  readonly notChecked: readonly string[];
+  /** Those of `More` that are not in `notChecked`. They have lines of their own. */
+  readonly moreNotChecked: readonly string[];
+}
+
+function factsOf(subject: VerifySubject, judgement: SubjectJudgement, { others = [], notChecked: more = [] }: More): VerdictFacts {
+  const { verdict, stated } = judgement;
+  const verified = [...(stated ? [stated] : []), ...others];
+  const tokens = tokensShown(verified.map(tokenShown));
   const qualification = verdict === 'not_valid' ? null : judgement.qualification;
-  const shown = stated && tokenShown(stated);
-  const together = tokensShown([...(shown ? [shown] : []), ...others.map(tokenShown)]);
-  const reason = reasonText(judgement.reason);
-  const imprint = stated && hexImprintOf(stated);
-  const time = stated === undefined ? null : rfc3339Of(stated.genTimeText);
-  const end = shown?.trust_anchor ?? null;
   const notChecked = [
     ...(subject.input === undefined ? ['a file: only the token was verified'] : []),
     ...unreadText(subject.unread ?? []),
-    ...together.not_checked,
+    ...tokens.not_checked,
     ...(qualification?.notChecked ?? []),
   ];
-  const moreNotChecked = more.filter((note) => !notChecked.includes(note));
-  const json = {
-    subject: name,
+  return {
+    reason: reasonText(judgement.reason),
+    qualification,
+    isTrial: verdict === 'valid' && !(qualification && isQualified(qualification)) && verified.some(isDevelopment),
+    tokens,
+    notChecked,
+    moreNotChecked: more.filter((note) => !notChecked.includes(note)),
+  };
+}
+
+/** The members of the JSON after `subject`. */
+function jsonOf({ input, stampId }: VerifySubject, judgement: SubjectJudgement, facts: VerdictFacts): object {
+  const { verdict, stated, online } = judgement;
+  const { reason, qualification, tokens, notChecked, moreNotChecked } = facts;
+  const isValid = verdict === 'valid';
+  const shown = stated && tokenShown(stated);
+  const imprint = stated && hexImprintOf(stated);
+  const time = stated === undefined ? null : rfc3339Of(stated.genTimeText);
+  const end = shown?.trust_anchor ?? null;
+  return {
     verdict,
     valid: isValid,
     reason,
@@ -100,22 +140,32 @@ export function verdictResult(
     imprint: imprint ?? null,
     content_sha256: imprint?.algorithm === 'sha256' ? imprint.digest : null,
     // Only without an input the user gave the id on the command line. Any other id comes from a file and is only a claim.
-    token_id: (subject.input === undefined && subject.stampId) || null,
-    claimed_token_id: (subject.input !== undefined && subject.stampId) || null,
+    token_id: (input === undefined && stampId) || null,
+    claimed_token_id: (input !== undefined && stampId) || null,
     signer: shown?.signer ?? null,
     policy: shown?.policy ?? null,
     accuracy_seconds: shown?.accuracy_seconds ?? null,
-    revocation: together.revocation,
-    certificates_ended_at: together.certificates_ended_at,
+    revocation: tokens.revocation,
+    certificates_ended_at: tokens.certificates_ended_at,
     ...(stated?.record && { evidence_record: { tokens: stated.record.tokens.length, holds_until: endOf(stated.record) } }),
     ...(judgement.qualification !== undefined && { qualified: qualification ? qualifiedVerdictOf(qualification) : null }),
     trust_anchor: isValid ? end : null,
     chain_ends_at: isValid ? null : end,
     not_checked: [...notChecked, ...moreNotChecked],
     ...(online && { online: online instanceof CommandFailure ? { error: { message: online.message, ...online.details } } : online }),
-    ...members,
   };
-  const isTrial = isValid && !(qualification && isQualified(qualification)) && [...(stated ? [stated] : []), ...others].some(isDevelopment);
+}
+
+/** The lines for people below the headline. */
+function linesOf(
+  subject: VerifySubject,
+  judgement: SubjectJudgement,
+  trust: TrustStore,
+  { qualification, isTrial, notChecked, moreNotChecked }: VerdictFacts,
+  { facts = [], missing }: More,
+): readonly Line[] {
+  const { verdict, online } = judgement;
+  const isValid = verdict === 'valid';
   const shownNotChecked = isValid ? notChecked : (qualification?.notChecked ?? []);
   const answer = online && describeOnline(online);
   const ofToken = [
@@ -127,18 +177,18 @@ export function verdictResult(
     shownNotChecked.length > 0 && `not checked: ${withMilliseconds(shownNotChecked.join('; '))}`,
     answer && `the service says: ${isValid ? answer : `${answer.replace(/\.$/, '')} (this proves nothing)`}`,
   ];
-  const isFileBeside = subject.input !== undefined && subject.input !== name && subject.input !== standardInput;
-  const shortName = name.length > 80 ? `${name.slice(0, 77)}...` : name;
-  const result = resultOf({
-    json,
-    line: `${isFileBeside ? `${subject.input} (by ${name})` : shortName}: ${headline(subject, judgement, reason, what)}`,
-    details: [...facts, ...(missing ? [missing] : ofToken), ...moreNotChecked.map((note) => `not checked: ${note}`)],
-    verdict,
-    reason: judgement.reason,
-    isTrial,
-  });
-  // The answer of the service, or that there is none, counts only for what is valid here.
-  if (!isValid || online === undefined || (!(online instanceof CommandFailure) && online.valid)) return result;
+  return [...facts, ...(missing ? [missing] : ofToken), ...moreNotChecked.map((note) => `not checked: ${note}`)];
+}
+
+/** The name in the line: that of the file beside its stamp, or the shortened name on the command line. */
+function nameShown(name: string, { input }: VerifySubject): string {
+  if (input !== undefined && input !== name && input !== standardInput) return `${input} (by ${name})`;
+  return name.length > 80 ? `${name.slice(0, 77)}...` : name;
+}
+
+/** Applies the answer of the service. The answer, or that there is none, counts only for what is valid here. */
+function confirmedBy(online: OnlineAnswer | undefined, result: Result): Result {
+  if (result.verdict !== 'valid' || online === undefined || (!(online instanceof CommandFailure) && online.valid)) return result;
   const code = online instanceof CommandFailure ? online.exitCode : exitCodes.notValid;
   return { ...result, sign: 'not_proved', code, word: 'not confirmed by the service' };
 }
