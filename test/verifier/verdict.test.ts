@@ -49,13 +49,13 @@ describe('the verdict on a good token', () => {
     expect((await verdictOf({ expected: digest, crls })).unchecked).toEqual([]);
     // The list of the root alone does not cover the signer.
     expect((await verdictOf({ expected: digest, crls: crls.slice(1) })).unchecked).toEqual(['revocation']);
-    const withCompany: SpecimenOptions = {
+    const withUnusedParts: SpecimenOptions = {
       seams: {
         signer: (signer) => ({ ...signer, unsignedAttributes: [{ type: '2.999.3161.5', values: crls.slice(0, 1) }] }),
         token: (parts) => ({ ...parts, crls }),
       },
     };
-    expect((await verdictOf({ ...withCompany, expected: digest, crls })).unchecked).toEqual(['revocation_data', 'unsigned_attributes']);
+    expect((await verdictOf({ ...withUnusedParts, expected: digest, crls })).unchecked).toEqual(['revocation_data', 'unsigned_attributes']);
   });
 
   it('has a sentence for each code', () => {
