@@ -2,7 +2,14 @@ import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { idInSeries, mostIdsInSeries, timeOfId } from '../../shared/domain/stamp.ts';
-import { maxItemsPerJob, type StampedReply, type StampItem, type StampJob, type StampReply } from '../../shared/queue/jobs.ts';
+import {
+  isForPromisedQueue,
+  maxItemsPerJob,
+  type StampedReply,
+  type StampItem,
+  type StampJob,
+  type StampReply,
+} from '../../shared/queue/jobs.ts';
 import { type CompletionReply, readReplies, replyBlockMs, replyStreamOf } from '../../shared/queue/replies.ts';
 import { type Acceptance, queueUnavailable } from '../../shared/queue/sender.ts';
 import { connectBlockingReader } from '../../shared/redis/connection.ts';
@@ -138,8 +145,7 @@ export function openSubmission({ config, store, jobs, queueWatch: watch, log }: 
 
   async function enter(callerId: string, entering: Entering): Promise<Acceptance> {
     const { item } = entering;
-    // Stamps that nobody waits for have their own queue. Outputs of workflows never change queue, because they keep their order (W8).
-    const name = item.isPromised && !item.output ? 'promised-stamp' : 'stamp';
+    const name = isForPromisedQueue(item) ? 'promised-stamp' : 'stamp';
     shares.add(callerId, item.tokenId);
     try {
       return await batchers[name].add(entering);

@@ -82,6 +82,9 @@ const stampItemSchema = z.object({
 });
 export type StampItem = z.infer<typeof stampItemSchema>;
 
+/** Whether the stamp belongs into the queue of those that nobody waits for. Outputs never change their queue (W8). */
+export const isForPromisedQueue = ({ isPromised = false, output }: StampItem): boolean => isPromised && output === undefined;
+
 /** The maximum number of stamps in one job. */
 export const maxItemsPerJob = 64;
 

@@ -17,7 +17,20 @@ import { announce } from '../webhooks/index.ts';
 import { type Appending, createOutputAppender, type StampedOutput } from './output-appender.ts';
 import { makeStamps } from './stamp-maker.ts';
 
-/** In the last tenth of the wait a failure is not reported, because the reply might come too late. Instead the stamp is owed: the job retries it. */
+/**
+ * Whether a caller waits for the stamp of an item, by the time when the API accepted the item.
+ *
+ * - `promised`: nobody waits. The service has promised the stamp.
+ * - `awaited`: the caller certainly still waits, so a failure can be reported.
+ * - `unsure`: nobody knows, so no failure is reported, and the stamp is owed: the job retries it. In the last tenth of the wait, the reply might come
+ *   too late. And the clocks of API and worker may differ: the item seems to come from the future by more than a tenth of the wait.
+ * - `over`: the caller got 504, which promises the stamp. The job retries it.
+ *
+ * An item becomes `awaited`, `unsure` and `over` in this order. If it is handed over, it is `promised`.
+ */
+type CallerWait = 'promised' | 'awaited' | 'unsure' | 'over';
+
+/** The share of the wait in which a failure is reported. */
 const shareOfWait = 0.9;
 
 /** The shortest pause of a job whose stamps wait for the rate of a provider, in milliseconds. */
@@ -79,17 +92,18 @@ export function createStampProcessors(tools: WorkerTools) {
     if (replies.length > 0) await sendReplies(replyTo, replies);
   }
 
-  /**
-   * Whether the caller certainly still waits, so that a failure can be reported. The clocks of API and worker may differ: if the item seems to come
-   * from the future by more than a tenth of the wait, nobody knows, and the stamp is owed.
-   */
-  function isFinal({ acceptedAt, isPromised = false }: StampItem): boolean {
+  function waitOf({ acceptedAt, isPromised = false }: StampItem): CallerWait {
+    if (isPromised) return 'promised';
     const ageMs = clock() - acceptedAt;
-    return !isPromised && ageMs >= (shareOfWait - 1) * waitMs && ageMs < shareOfWait * waitMs;
+    if (ageMs > waitMs) return 'over';
+    return ageMs >= (shareOfWait - 1) * waitMs && ageMs < shareOfWait * waitMs ? 'awaited' : 'unsure';
   }
 
-  /** Whether the item can change its queue, and its caller does not wait, or no longer. */
-  const canLeave = ({ acceptedAt, isPromised = false, output }: StampItem) => !output && (isPromised || clock() - acceptedAt > waitMs);
+  /** Whether a failure of the item is reported. Otherwise the item is owed. */
+  const isFinal = (item: StampItem): boolean => waitOf(item) === 'awaited';
+
+  /** Whether an item leaves before its job runs: certainly nobody waits for it, and it may change its queue. */
+  const canLeave = (item: StampItem): boolean => !item.output && ['promised', 'over'].includes(waitOf(item));
 
   /**
    * Makes the items' stamps and replies to their callers. Returns the items that are still owed, and when to try again if they wait only for the rate
