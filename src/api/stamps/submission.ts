@@ -4,6 +4,7 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import { idInSeries, mostIdsInSeries, timeOfId } from '../../shared/domain/stamp.ts';
 import {
   isForPromisedQueue,
+  type JobPayload,
   maxItemsPerJob,
   type StampedReply,
   type StampItem,
@@ -215,7 +216,26 @@ export function openSubmission({ config, store, jobs, queueWatch: watch, log }: 
     }
   }
 
-  return { checkCapacity, submit, completions, close: () => replies.stop() };
+  /**
+   * Queues the completion of a workflow, unless it is queued already, and waits for its outcome. Returns undefined if it is not finished in time.
+   *
+   * @throws ServiceError `queue_unavailable`
+   */
+  async function complete(job: JobPayload<'workflow-completion'>, deadline: Deadline): Promise<CompletionReply | undefined> {
+    const ids = [job.workflowId];
+    let [result] = completions.waitForAll(ids, deadline.leftMs());
+    await jobs.send('workflow-completion', job, `completion-${job.workflowId}`);
+    // The job may have ended before this wait began.
+    void completions.lookUp(ids);
+    for (;;) {
+      const { reply } = await result!;
+      if (reply || deadline.leftMs() === 0) return reply;
+      // It was the wait of an earlier caller, whose time is up.
+      [result] = completions.waitForAll(ids, deadline.leftMs());
+    }
+  }
+
+  return { checkCapacity, submit, complete, close: () => replies.stop() };
 }
 
 /** Marks a promise as handled: if the request fails as a whole, nobody reads the answers to its places. */

@@ -1,8 +1,6 @@
 import type { WorkflowCompleteResponse } from '../../shared/contract/workflow.ts';
 import { workflowPath, workflowStatePath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { JobPayload } from '../../shared/queue/jobs.ts';
-import type { CompletionReply } from '../../shared/queue/replies.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 import { startDeadline } from '../stamps/index.ts';
 import { checkState, checkTier, findWorkflow, tierUnavailable } from './access.ts';
@@ -36,7 +34,7 @@ async function completionOf(
   if (checkState('complete', workflow, now) === 'again') return completedAnswerOf(tools, workflow);
   await checkTier(tools, workflow);
   const { _id: workflowId } = workflow;
-  const reply = await close(tools, { workflowId, acceptedAt: now, requestId, baseUrl });
+  const reply = await tools.submission.complete({ workflowId, acceptedAt: now, requestId, baseUrl }, startDeadline(tools));
   const pending = (cause?: unknown) =>
     new ServiceError('completion_pending', 'The workflow is being completed. Ask again for the result.', {
       retryAfterSeconds: 5,
@@ -53,23 +51,6 @@ async function completionOf(
   } catch (error) {
     // The workflow is completed, so the caller must not get 503 (E11).
     throw error instanceof ServiceError && error.code === 'store_unavailable' ? pending(error) : error;
-  }
-}
-
-/** Queues the completion, unless it is queued already, and waits for its outcome. Undefined: it is not finished in time. */
-async function close(tools: WorkflowTools, job: JobPayload<'workflow-completion'>): Promise<CompletionReply | undefined> {
-  const { completions } = tools.submission;
-  const deadline = startDeadline(tools);
-  const ids = [job.workflowId];
-  let [result] = completions.waitForAll(ids, deadline.leftMs());
-  await tools.jobs.send('workflow-completion', job, `completion-${job.workflowId}`);
-  // The job may have ended before this wait began.
-  void completions.lookUp(ids);
-  for (;;) {
-    const { reply } = await result!;
-    if (reply || deadline.leftMs() === 0) return reply;
-    // It was the wait of an earlier caller, whose time is up.
-    [result] = completions.waitForAll(ids, deadline.leftMs());
   }
 }
 
