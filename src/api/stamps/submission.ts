@@ -20,6 +20,25 @@ import { answerWithin, TooLateError, within } from '../../shared/runtime/timers.
 import type { ApiTools } from '../tools.ts';
 import { findReplies, type StoredStampJudge } from './idempotency.ts';
 
+/*
+ * The way of an item to its outcome:
+ *
+ * 1. It takes a place in the share of its caller.
+ * 2. It is sent, in a job with other items.
+ * 3. Redis acknowledges the job, and the item is accepted. If Redis leaves the job unanswered, the job is sent again as long as a caller waits for
+ *    one of its items.
+ * 4. A worker replies about the item, or the store is asked and has it, or the time of its caller is up.
+ *
+ * `openSubmission` owns the shares and the waits. Each of their changes is one step without `await`, so no other callback sees half of it.
+ *
+ * - A share: `enter` takes a place. `onReply` frees it, or `enter` itself if the job certainly did not reach Redis. A place without a reply is free
+ *   again after an hour. The end of a caller's time frees no place, because the item is still in the queue.
+ * - A wait: `waitForAll` begins it. `onReply` ends it, or a look into the store (after a gap in the replies, and when the time is up), or its timer.
+ *   `informWaits` notes that the queue has the job, or ends the wait with the error of the queue.
+ *
+ * A completion of a workflow has a wait, but no share. The parts follow in this order: jobs, their ids, shares, deadline, waits.
+ */
+
 /** The tools of the operations on stamps: those of the API, the way of a stamp to its outcome, and the judge of stored stamps. */
 export type StampTools = ReturnType<typeof openStampTools>;
 
