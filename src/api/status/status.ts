@@ -156,7 +156,7 @@ export const readDailyStatistics = async ({ store: { counters }, clock }: ApiToo
   }));
 
 /** The observed state of the service's parts at one moment. `workers` and `queue` are undefined if Redis did not answer. */
-export interface Sighting {
+export interface ObservedParts {
   readonly isStoreUp: boolean;
   /** Servers that answer but accept no writes. */
   readonly refusing: Refusing;
@@ -179,7 +179,7 @@ interface ComponentState {
 }
 
 /** Derives the state of the service from the state of its parts. */
-export function assess({ isStoreUp, refusing, workers = [], queue, known, stampWaitMs }: Sighting) {
+export function assess({ isStoreUp, refusing, workers = [], queue, known, stampWaitMs }: ObservedParts) {
   const views = workers.flatMap((worker) => worker.providers);
   const providers: readonly ProviderStatus[] =
     workers.length === 0

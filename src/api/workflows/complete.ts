@@ -4,7 +4,7 @@ import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 import { startDeadline } from '../stamps/index.ts';
 import { checkState, checkTier, findWorkflow, tierUnavailable } from './access.ts';
-import { type Answered, type Asked, identifyFor } from './lifecycle.ts';
+import { type Answered, identifyFor, type WorkflowCommand } from './lifecycle.ts';
 import { isSealed } from './proof.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
@@ -18,16 +18,16 @@ import type { WorkflowTools } from './workflow-tools.ts';
 export async function completeWorkflow(
   tools: WorkflowTools,
   workflow: WorkflowRecord,
-  asked: Asked,
+  command: WorkflowCommand,
 ): Promise<Answered<WorkflowCompleteResponse>> {
-  const answer = await completionOf(tools, workflow, asked);
-  return { answer, isReplayed: (await identifyFor(tools, workflow, 'complete', asked)).isRepeated };
+  const answer = await completionOf(tools, workflow, command);
+  return { answer, isReplayed: (await identifyFor(tools, workflow, 'complete', command)).isRepeated };
 }
 
 async function completionOf(
   tools: WorkflowTools,
   workflow: WorkflowRecord,
-  { requestId, baseUrl }: Asked,
+  { requestId, baseUrl }: WorkflowCommand,
 ): Promise<WorkflowCompleteResponse> {
   const { clock, addressOf } = tools;
   const now = clock();

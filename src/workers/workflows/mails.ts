@@ -14,7 +14,7 @@ import type { WorkerTools } from '../tools.ts';
 /** How long sending a mail is retried (W12). */
 const tryForMs = 3_600_000;
 
-interface Order {
+interface ClientMailing {
   /** For logs: `the mail with the link`. */
   readonly name: string;
   readonly workflow: WorkflowRecord;
@@ -31,7 +31,7 @@ interface Order {
  *
  * @throws MailError if it should be retried; ServiceError `store_unavailable`
  */
-async function sendToClient(tools: WorkerTools, { name, workflow, job, baseUrl, build, record }: Order): Promise<void> {
+async function sendToClient(tools: WorkerTools, { name, workflow, job, baseUrl, build, record }: ClientMailing): Promise<void> {
   const { config, store, mail, clock, log } = tools;
   const { _id: workflowId, email: to, agentId } = workflow;
   const told = { requestId: job.requestId, workflowId };
