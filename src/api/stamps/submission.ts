@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
 import { ServiceError } from '../../shared/domain/service-error.ts';
@@ -303,8 +304,9 @@ function createShares(most: number) {
     const item = unanswered.get(tokenId);
     if (!item) return;
     unanswered.delete(tokenId);
-    const left = (counts.get(item.callerId) ?? 1) - 1;
-    if (left > 0) counts.set(item.callerId, left);
+    const count = counts.get(item.callerId);
+    assert(count, 'the caller of an unanswered item is counted');
+    if (count > 1) counts.set(item.callerId, count - 1);
     else counts.delete(item.callerId);
   }
 
@@ -427,6 +429,7 @@ export function createReplyWaits<Reply>(log: Logger, findStored: (ids: readonly 
   }
 
   function begin(id: string, group: Group): Wait<Reply> {
+    assert(!waits.has(id), 'an id has one wait at a time');
     group.left += 1;
     const wait: Wait<Reply> = { state: 'sent', group, ...Promise.withResolvers<WaitResult<Reply>>() };
     waits.set(id, wait);

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { callbackSchema, stampTokenOf } from '../../shared/contract/stamp.ts';
 import { type WorkflowCompleteResponse, workflowStampResponseOf } from '../../shared/contract/workflow.ts';
 import { addressesUnder, workflowPath } from '../../shared/domain/addresses.ts';
@@ -215,7 +216,7 @@ interface Share {
   lastAskAt: number;
 }
 
-/** The place of one delivery. Call `release` exactly once. */
+/** The place of one delivery. Call `release` exactly once: a second call throws. */
 export interface Place {
   release(): void;
 }
@@ -245,8 +246,11 @@ export function createShares({ places, monotonic }: { places: number; monotonic:
       }
       share.underWay += 1;
       share.atHost.set(host, atHost + 1);
+      let isReleased = false;
       return {
         release: () => {
+          assert(!isReleased, 'a place is released only once');
+          isReleased = true;
           share.underWay -= 1;
           const left = share.atHost.get(host)! - 1;
           if (left > 0) share.atHost.set(host, left);

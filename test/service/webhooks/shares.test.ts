@@ -30,6 +30,7 @@ test('N5: a host has eight places, a product 32, and neither takes places from a
 
   for (const place of atFirstHost.places.slice(0, 2)) place.release();
   expect(take('a', 'a1', 9).places).toHaveLength(2);
+  expect(() => atFirstHost.places[0]!.release()).toThrow('released only once');
 });
 
 test('N5: without a place a webhook pauses for a second; each further one starts a hundredth of a second later', () => {
