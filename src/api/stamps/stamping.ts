@@ -136,9 +136,9 @@ export function failureOf(tokenId: string, { code, fault }: FailedOutcome): Serv
 }
 
 /** Encrypts a caller's data about a stamp. The key of each stamp is derived from a key of the service. @throws ServiceError `store_unavailable` */
-export async function encryptForStamp(keys: KeyStore, tokenId: string, said: object): Promise<string> {
+export async function encryptForStamp(keys: KeyStore, tokenId: string, data: object): Promise<string> {
   const cipher = { key: deriveKey(await keys.secret('stamp-metadata'), tokenId), nonce: randomBytes(nonceBytes) };
-  return encryptMetadata(cipher, tokenId, JSON.stringify(said));
+  return encryptMetadata(cipher, tokenId, JSON.stringify(data));
 }
 
 /** No provider could make the stamp, for a reason that RFC 3161 has a code for. */

@@ -77,13 +77,13 @@ export function createMember(
   }
 
   /** Makes one call, if the rate and the breaker let it through. */
-  async function call(subject: StampSubject, shareMs: number, signal: AbortSignal, tell: OnCall): Promise<TokenProof> {
+  async function call(subject: StampSubject, shareMs: number, signal: AbortSignal, onEnded: OnCall): Promise<TokenProof> {
     signal.throwIfAborted();
     const waitMs = rate?.view().nextInMs ?? 0;
     if (waitMs > 0) throw new RateReachedError(waitMs, rate?.longestMs);
     if (!(await breaker.mayAsk())) throw new ProviderOutError('it failed several times in a row, and is not asked now');
     try {
-      const proof = await record.call(() => stamp(subject, shareMs, signal), blame, tell);
+      const proof = await record.call(() => stamp(subject, shareMs, signal), blame, onEnded);
       breaker.succeeded();
       return proof;
     } catch (error) {
@@ -97,9 +97,9 @@ export function createMember(
     }
   }
 
-  function guard(subject: StampSubject, shareMs: number, tell: OnCall): Promise<TokenProof> {
+  function guard(subject: StampSubject, shareMs: number, onEnded: OnCall): Promise<TokenProof> {
     const ending = new AbortController();
-    const callNow = () => call(subject, shareMs, ending.signal, tell);
+    const callNow = () => call(subject, shareMs, ending.signal, onEnded);
     const ask = () => (subject.isPromised ? fewPlaces(() => places(callNow)) : places(callNow));
     return within(shareMs, ask, (error) => ending.abort(error));
   }

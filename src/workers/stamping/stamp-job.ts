@@ -137,18 +137,18 @@ export function createStampProcessors(tools: WorkerTools) {
 
     // Failures are reported last: if the job reported them earlier, stopped and ran again, it could make a stamp that a caller already knows as
     // failed. If a caller's time ran out meanwhile, no failure is reported, and the stamp is owed.
-    const told = failed.filter(({ item }) => isFinal(item));
-    const kept = [...owed, ...failed.filter((one) => !told.includes(one)).map(({ item }) => item)];
+    const reported = failed.filter(({ item }) => isFinal(item));
+    const kept = [...owed, ...failed.filter((one) => !reported.includes(one)).map(({ item }) => item)];
     const contentInUse = new Set([...stored, ...kept].map(({ sealed }) => sealed?.contentId));
     await removeContents(items.filter(({ sealed }) => sealed && !contentInUse.has(sealed.contentId)));
     const replies = [
-      ...told.map(({ item: { tokenId }, code }): WorkerReply => ({ outcome: 'failed', tokenId, code })),
+      ...reported.map(({ item: { tokenId }, code }): WorkerReply => ({ outcome: 'failed', tokenId, code })),
       ...refused.map(({ item: { tokenId }, code, fault }): WorkerReply => ({ outcome: 'failed', tokenId, code, fault })),
     ];
     if (replies.length > 0) {
       if (!(await run.isOurs())) throw new ProviderError('another worker has taken the job over and will answer');
       void sendReplies(replyTo, replies);
-      store.counters.addStamps(told.map(({ tally }) => tally));
+      store.counters.addStamps(reported.map(({ tally }) => tally));
     }
     return { owed: kept, retryInMs: kept.length === owed.length ? retryInMs : undefined };
   }

@@ -132,10 +132,13 @@ export function createWebhookProcessor(tools: WorkerTools, sendWebhook: SendWebh
     if (!webhook) return;
     const { url, product, id, body: makeBody } = webhook;
     const place = shares.take(product, new URL(url).host);
-    const told = { requestId: job.requestId, event: job.event, webhookId: id };
+    const logFields = { requestId: job.requestId, event: job.event, webhookId: id };
     if ('waitMs' in place) {
       if (waitedMs(job) <= waitForMs) throw new NotItsTurnError(place.waitMs);
-      log.error({ ...told, fault: 'other webhooks of the same product used all places' }, 'a webhook was given up: it waited too long');
+      log.error(
+        { ...logFields, fault: 'other webhooks of the same product used all places' },
+        'a webhook was given up: it waited too long',
+      );
       return;
     }
     const startedAt = clock();
@@ -143,11 +146,11 @@ export function createWebhookProcessor(tools: WorkerTools, sendWebhook: SendWebh
       const body = await makeBody();
       if (body === undefined) return;
       await sendWebhook({ url, id, event: job.event, body });
-      log.info({ ...told, outcome: 'done' }, 'a webhook was delivered');
+      log.info({ ...logFields, outcome: 'done' }, 'a webhook was delivered');
     } catch (error) {
       if (!(error instanceof WebhookError)) throw error;
       await judgeFailure(job, startedAt, run, error);
-      log.error({ ...told, fault: error.message }, 'a webhook was given up');
+      log.error({ ...logFields, fault: error.message }, 'a webhook was given up');
     } finally {
       place.release();
     }
