@@ -7,7 +7,7 @@ import type { Caller, RequestFault } from '../../shared/domain/stamp.ts';
 import type { StampItem, TimeStampReqFields } from '../../shared/queue/jobs.ts';
 import type { KeyStore } from '../../shared/store/keys.ts';
 import { repliesOfStored } from './idempotency.ts';
-import { type Answer, type Answers, answerAll, type FailedOutcome, type NamedOrder, type StampingRequest } from './request.ts';
+import { type Answer, type Answers, type FailedOutcome, fulfilRequest, type NamedOrder, type StampingRequest } from './request.ts';
 import { digestOfSecret, sealContent } from './sealed-contents.ts';
 import type { StampTools } from './submission.ts';
 
@@ -36,7 +36,7 @@ export async function stampAll(tools: StampTools, command: StampCommand): Promis
   submission.checkCapacity(caller, entries.length);
   writes.checkStore();
   const content = key && entries.map(({ index, order: { content, ...rest } }) => ({ index, ...rest, isSealed: content !== undefined }));
-  return answerAll(tools, command, {
+  return fulfilRequest(tools, command, {
     identity: { caller, operation: isBulk ? 'stamps' : 'stamp', content },
     findMade: (named) => findMade(tools, named),
     itemOf: (named, begunAt) => itemOf(tools, command, named, begunAt),

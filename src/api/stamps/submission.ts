@@ -84,7 +84,7 @@ interface Entering {
 /** Opens the way of jobs whose outcome a request waits for: the share of its caller, the depth of the queue, the job, Redis's confirmation, the reply. */
 export function openSubmission({ config, store, jobs, queueWatch: watch, log }: ApiTools, stampJudge: StoredStampJudge) {
   const { REDIS_URL: redisUrl, QUEUE_MAX_DEPTH: maxDepth } = config;
-  const shares = createShares(Math.ceil(maxDepth * shareOfCaller));
+  const shares = createCallerShares(Math.ceil(maxDepth * shareOfCaller));
   const nextJobId = createJobIds();
   const replyTo = replyStreamOf(randomUUID());
   const waits = createReplyWaits<StampReply>(log, (tokenIds) => findReplies(store, stampJudge, tokenIds));
@@ -294,7 +294,7 @@ const lostAfterMs = 3_600_000;
  * Counts the items that this API process has sent and no worker has answered, for each caller. So one caller can fill at most half of the queue
  * through one API process (R7).
  */
-function createShares(most: number) {
+function createCallerShares(most: number) {
   /** The unanswered items, oldest first. */
   const unanswered = new Map<string, { readonly callerId: string; readonly since: number }>();
   const counts = new Map<string, number>();

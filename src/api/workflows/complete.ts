@@ -9,13 +9,14 @@ import { isSealed } from './proof.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 /**
- * Completes a workflow. A worker closes it; several callers may wait for the same completion. Completing again gives the same answer (W4).
+ * Requests the completion of a workflow, and waits for it. A worker closes it; several callers may wait for the same completion. Completing again
+ * gives the same answer (W4).
  *
  * @throws ServiceError `conflict`, `gone`, `tier_unavailable`, `provider_failed` if the root could not be stamped, `internal_error` if the stamps
  *   that closed it do not verify, `completion_pending` if the workflow is not completed in time, or the queue did not confirm the job (complete it
  *   again to continue), `queue_unavailable`, `store_unavailable`
  */
-export async function completeWorkflow(
+export async function requestCompletion(
   tools: WorkflowTools,
   workflow: WorkflowRecord,
   command: WorkflowCommand,

@@ -31,7 +31,7 @@ import { callerIdOf } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { answerBulk, answerOne } from '../stamps/index.ts';
 import { findWorkflow, openWorkflow } from './access.ts';
-import { completeWorkflow } from './complete.ts';
+import { requestCompletion } from './complete.ts';
 import { type Answered, readWorkflowState, redactWorkflow, resendLink, startWorkflow, type WorkflowCommand } from './lifecycle.ts';
 import { admitRecipient } from './mail-links.ts';
 import { stampOutputs } from './outputs.ts';
@@ -101,7 +101,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
 
   app.post('/api/v1/workflow/:workflow_id/complete', { config: { contract: completeContract } }, async (request, reply) => {
     const workflow = await open(request, reply);
-    return sendAnswer(reply, 200, await completeWorkflow(tools, workflow, commandOf(request)));
+    return sendAnswer(reply, 200, await requestCompletion(tools, workflow, commandOf(request)));
   });
 
   app.post('/api/v1/workflow/:workflow_id/redact-pii', { config: { contract: redactContract } }, async (request, reply) => {

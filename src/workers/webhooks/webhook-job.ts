@@ -45,7 +45,7 @@ interface Addressed {
 export function createWebhookProcessor(tools: WorkerTools, sendWebhook: SendWebhook): (job: WebhookJob, run: JobRun) => Promise<void> {
   const { config, store, tokenJudge, clock, monotonic, log } = tools;
   const { stamps, outputs, workflows, keys } = store;
-  const shares = createShares({ places: placesOf('webhooks', config.WORKER_CONCURRENCY), monotonic });
+  const shares = createDeliveryShares({ places: placesOf('webhooks', config.WORKER_CONCURRENCY), monotonic });
   const addressOf = addressesUnder(config.PUBLIC_BASE_URL);
   const workerStartedAt = { clock: clock(), monotonic: monotonic() };
   /** How long this worker runs. */
@@ -233,7 +233,7 @@ interface Shares {
  * Counts the current deliveries of this worker, so that one product's receivers that do not answer never take all places (N5). Shares are never
  * removed: there is at most one for each product with a service token.
  */
-export function createShares({ places, monotonic }: { places: number; monotonic: Clock }): Shares {
+export function createDeliveryShares({ places, monotonic }: { places: number; monotonic: Clock }): Shares {
   const mostOfProduct = quarterOf(places);
   const mostAtHost = quarterOf(mostOfProduct);
   const shares = new Map<string, Share>();
