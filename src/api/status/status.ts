@@ -118,8 +118,8 @@ export function readAtMostEvery<T>(ms: number, read: () => Promise<T>): () => Pr
 }
 
 /** Remembers the last state of each part, and returns the time when it began. An empty name is the whole service. */
-function createChangeMemory(): (name: string, state: PartState, now: string) => string {
-  const last = new Map<string, { readonly state: PartState; readonly since: string }>();
+function createChangeMemory(): (name: ComponentName | '', state: PartState, now: string) => string {
+  const last = new Map<ComponentName | '', { readonly state: PartState; readonly since: string }>();
   return (name, state, now) => {
     const known = last.get(name);
     if (known?.state === state) return known.since;
@@ -171,9 +171,12 @@ export interface ObservedParts {
 /** `unasked`: nothing is known yet. `not_configured`: not used on purpose, so this is not a fault. */
 export type PartState = ServiceState | 'unasked' | 'not_configured';
 
+/** The names of the parts. The page shows all of them but `Providers`, which count for `Stamping`. */
+export type ComponentName = 'Stamping' | 'Verification' | 'Store' | 'Queue' | 'Workers' | 'Providers' | 'Clock' | 'Mail';
+
 /** A part of the service, with a sentence if there is something to report. */
 interface ComponentState {
-  readonly name: string;
+  readonly name: ComponentName;
   readonly status: PartState;
   readonly note: string;
 }
@@ -206,11 +209,11 @@ export function assess({ isStoreUp, refusing, workers = [], queue, known, stampW
       ...parts,
       ...clockParts(views),
       mail,
-    ],
+    ] satisfies ComponentState[],
   };
 }
 
-const part = (name: string, status: PartState, note: string): ComponentState => ({
+const part = (name: ComponentName, status: PartState, note: string): ComponentState => ({
   name,
   status,
   note: status === 'operational' ? '' : note,

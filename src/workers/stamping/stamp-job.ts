@@ -30,6 +30,8 @@ import { makeStamps } from './stamp-maker.ts';
  */
 type CallerWait = 'promised' | 'awaited' | 'unsure' | 'over';
 
+const nobodyWaits: readonly CallerWait[] = ['promised', 'over'];
+
 /** The share of the wait in which a failure is reported. */
 const shareOfWait = 0.9;
 
@@ -103,7 +105,7 @@ export function createStampProcessors(tools: WorkerTools) {
   const isFinal = (item: StampItem): boolean => waitOf(item) === 'awaited';
 
   /** Whether an item leaves before its job runs: certainly nobody waits for it, and it may change its queue. */
-  const canLeave = (item: StampItem): boolean => !item.output && ['promised', 'over'].includes(waitOf(item));
+  const canLeave = (item: StampItem): boolean => !item.output && nobodyWaits.includes(waitOf(item));
 
   /**
    * Makes the items' stamps and replies to their callers. Returns the items that are still owed, and when to try again if they wait only for the rate
