@@ -41,10 +41,10 @@ import { findReplies, type StoredStampJudge } from './idempotency.ts';
  */
 
 /** The tools of the operations on stamps: those of the API, the way of a stamp to its outcome, and the judge of stored stamps. */
-export type StampTools = ReturnType<typeof openStampTools>;
+export type StampTools<Judge extends StoredStampJudge = StoredStampJudge> = ReturnType<typeof openStampTools<Judge>>;
 
 /** Opens the tools of the operations on stamps. `lifecycle` closes them again when the process ends. */
-export function openStampTools(tools: ApiTools, stampJudge: StoredStampJudge) {
+export function openStampTools<Judge extends StoredStampJudge>(tools: ApiTools, stampJudge: Judge) {
   const submission = openSubmission(tools, stampJudge);
   tools.lifecycle.onClose('submission', () => submission.close());
   return { ...tools, stampJudge, submission };
