@@ -38,6 +38,16 @@ const shareOfWait = 0.9;
 /** The shortest pause of a job whose stamps wait for the rate of a provider, in milliseconds. */
 const shortestPauseMs = 1_000;
 
+/** The items of a job that one run makes together. */
+interface JobPart {
+  readonly replyTo: string;
+  readonly items: readonly StampItem[];
+  /** The other unfinished items of the job. */
+  readonly others: readonly StampItem[];
+  /** Whether an earlier run or another job may have made some of the stamps. */
+  readonly mayExist: boolean;
+}
+
 /**
  * The processors of both queues of stamps, which append outputs in one order. They make the stamps of one job and send the API one message with the
  * finished stamps, and one for each workflow: the stamp of an output is answered after the output has its number (W8). If every provider fails, a
@@ -110,15 +120,10 @@ export function createStampProcessors(tools: WorkerTools) {
   /**
    * Makes the items' stamps and replies to their callers. Returns the items that are still owed, and when to try again if they wait only for the rate
    * of a provider.
-   *
-   * @param others the job's other unfinished items
    */
   async function work(
-    replyTo: string,
-    items: StampItem[],
-    others: readonly StampItem[],
+    { replyTo, items, others, mayExist }: JobPart,
     run: JobRun,
-    mayExist: boolean,
   ): Promise<{ owed: StampItem[]; retryInMs: number | undefined }> {
     const { stored, failed, refused, owed, retryInMs } = await makeStamps(tools, items, { mayExist, isFinal });
     const storedIds = new Set(stored.map(({ tokenId }) => tokenId));
@@ -159,7 +164,7 @@ export function createStampProcessors(tools: WorkerTools) {
   async function workApart({ replyTo, items, isRepeated = false }: StampJob, run: JobRun) {
     const broken: { readonly item: StampItem; readonly error: unknown }[] = [];
     try {
-      return { ...(await work(replyTo, items, [], run, run.isRetry || isRepeated)), broken };
+      return { ...(await work({ replyTo, items, others: [], mayExist: run.isRetry || isRepeated }, run)), broken };
     } catch (error) {
       if (isTransient(error)) throw error;
     }
@@ -167,7 +172,8 @@ export function createStampProcessors(tools: WorkerTools) {
     for (const [index, item] of items.entries()) {
       const later = items.slice(index + 1);
       try {
-        owed.push(...(await work(replyTo, [item], [...later, ...broken.map((one) => one.item)], run, true)).owed);
+        const others = [...later, ...broken.map((one) => one.item)];
+        owed.push(...(await work({ replyTo, items: [item], others, mayExist: true }, run)).owed);
       } catch (error) {
         if (isTransient(error)) {
           // Do not run answered items again.
