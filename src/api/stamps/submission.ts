@@ -33,7 +33,7 @@ import { findReplies, type StoredStampJudge } from './idempotency.ts';
  * `openSubmission` owns the shares and the waits. Each of their changes is one step without `await`, so no other callback sees half of it.
  *
  * - A share: `enter` takes a place. `onReply` frees it, or `enter` itself if the job certainly did not reach Redis. A place without a reply is free
- *   again after an hour. The end of a caller's time frees no place, because the item is still in the queue.
+ *   again after an hour. The end of a caller's time frees no place, because the item may still be in the queue.
  * - A wait: `waitForAll` begins it. `onReply` ends it, or a look into the store (after a gap in the replies, and when the time is up), or its timer.
  *   `informWaits` notes that the queue has the job, or ends the wait with the error of the queue.
  *

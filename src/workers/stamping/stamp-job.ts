@@ -26,7 +26,7 @@ import { makeStamps } from './stamp-maker.ts';
  *   too late. And the clocks of API and worker may differ: the item seems to come from the future by more than a tenth of the wait.
  * - `over`: the caller got 504, which promises the stamp. The job retries it.
  *
- * An item becomes `awaited`, `unsure` and `over` in this order. If it is handed over, it is `promised`.
+ * As time passes, an item is `awaited`, then `unsure`, then `over`. If the clocks differ much, it is `unsure` at first. `handOver` makes it `promised`.
  */
 type CallerWait = 'promised' | 'awaited' | 'unsure' | 'over';
 
