@@ -7,7 +7,7 @@ import { encodeRequest, issueResponse, tokenIn } from '../../src/shared/rfc3161/
 import { randomSerial } from '../../src/shared/runtime/random-octets.ts';
 import { openStore } from '../../src/shared/store/store.ts';
 import { createPki } from '../../src/tsa/pki.ts';
-import { plantTree } from '../../src/workers/providers/rfc3161.ts';
+import { plantTree } from '../../src/workers/providers/batch-tree.ts';
 import { sizeOf } from './running.ts';
 
 const stamps = 8_192;

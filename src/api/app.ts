@@ -62,12 +62,11 @@ export async function buildApp(tools: ApiTools): Promise<FastifyInstance> {
   await registerViews(app, { operator: operatorOf(config) });
   registerDocs(app);
 
-  const stampJudge = openStampJudge(tools);
-  const stampTools = openStampTools(tools, stampJudge);
-  const workflowTools = createWorkflowTools(stampTools, stampJudge, () => canSendMail(tools));
+  const stampTools = openStampTools(tools, openStampJudge(tools));
+  const workflowTools = createWorkflowTools(stampTools, () => canSendMail(tools));
   registerStatus(app, context, tools);
   registerStamps(app, context, stampTools);
-  registerVerification(app, context, { ...tools, stampJudge });
+  registerVerification(app, context, stampTools);
   registerWorkflows(app, context, workflowTools);
   registerEvidence(app, context, workflowTools);
   registerTsaDoor(app, context, stampTools);

@@ -191,19 +191,19 @@ export const workflowSamples = {
   notFound: find('other'),
 } satisfies Record<string, WorkflowPage>;
 
-const asker = { agentName: 'Cover Artist 2.1', taskTitle: 'Cover for the autumn issue' };
+const requester = { agentName: 'Cover Artist 2.1', taskTitle: 'Cover for the autumn issue' };
 const unnamed = { agentName: '', taskTitle: null };
 
 const outcomes: readonly VerifyUserFacts['outcome'][] = [
-  { kind: 'verified', asker },
+  { kind: 'verified', requester },
   { kind: 'wrong', triesLeft: 3 },
   { kind: 'wrong', triesLeft: 0 },
   ...(['challenge_expired', 'challenge_used', 'challenge_exhausted', 'challenge_replaced'] as const).map((kind) => ({ kind })),
   ...(['workflow_expired', 'workflow_closed', 'email_redacted'] as const).map((kind) => ({ kind })),
 ];
 const withButton: readonly VerifyUserFacts['outcome'][] = [
-  { kind: 'open', asker },
-  { kind: 'verified', asker: unnamed },
+  { kind: 'open', requester },
+  { kind: 'verified', requester: unnamed },
   { kind: 'challenge_used' },
 ];
 const verifyUserFacts = (outcome: VerifyUserFacts['outcome'], confirmWith: VerifyUserFacts['confirmWith']): VerifyUserFacts => ({

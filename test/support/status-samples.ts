@@ -37,8 +37,8 @@ const list = (territory: string, changed: Partial<List> = {}): List => ({
 const nothing = { sequence_number: null, issued_at: null, next_update: null, sha256: null };
 
 type Part = StatusFigures['components'][number];
-const partsWith = (changed: Readonly<Record<string, Partial<Part>>> = {}): readonly Part[] =>
-  ['Stamping', 'Verification', 'Store', 'Queue', 'Workers', 'Mail'].map((name) => ({
+const partsWith = (changed: Readonly<Partial<Record<Part['name'], Partial<Part>>>> = {}): readonly Part[] =>
+  (['Stamping', 'Verification', 'Store', 'Queue', 'Workers', 'Mail'] as const).map((name) => ({
     ...{ name, status: 'operational', note: '', since: startedAt },
     ...changed[name],
   }));

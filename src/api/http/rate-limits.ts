@@ -62,7 +62,7 @@ export function createRateLimits(redis: Redis, onLimited: (name: string) => void
       counted: async (key: string) => (await limiter.get(hashOf(key)))?.consumedPoints ?? 0,
     };
   };
-  const tell = (reply: FastifyReply, { points }: RateLimit, counted: number, resetSeconds: number) =>
+  const setHeaders = (reply: FastifyReply, { points }: RateLimit, counted: number, resetSeconds: number) =>
     reply.headers({
       'RateLimit-Limit': String(points),
       'RateLimit-Remaining': String(Math.max(0, points - counted)),
@@ -84,7 +84,7 @@ export function createRateLimits(redis: Redis, onLimited: (name: string) => void
       const hook: LimitHook = async (request, reply) => {
         if (points === 0) return;
         const { counted, resetSeconds } = await count(limit.key(request));
-        tell(reply, limit, counted, resetSeconds);
+        setHeaders(reply, limit, counted, resetSeconds);
         if (counted > points) throw refusal(limit, 'requests', resetSeconds);
       };
       return Object.assign(hook, {
@@ -94,7 +94,7 @@ export function createRateLimits(redis: Redis, onLimited: (name: string) => void
           const { counted, resetSeconds } = await count(key, wanted);
           const isRefused = counted > points;
           if (isRefused) await takeBack(key, wanted);
-          if (unit === undefined) tell(reply, limit, isRefused ? counted - wanted : counted, resetSeconds);
+          if (unit === undefined) setHeaders(reply, limit, isRefused ? counted - wanted : counted, resetSeconds);
           const advice =
             wanted === 1 ? undefined : `this request has ${wanted}: ${wanted > points ? 'send fewer at once' : 'try again later'}`;
           if (isRefused) throw refusal(limit, unit ?? 'items', resetSeconds, advice);
@@ -103,7 +103,7 @@ export function createRateLimits(redis: Redis, onLimited: (name: string) => void
         giveBack: async (request: FastifyRequest, reply: FastifyReply, key = limit.key(request)) => {
           if (points === 0) return;
           const { counted, resetSeconds } = await takeBack(key);
-          if (unit === undefined) tell(reply, limit, counted, resetSeconds);
+          if (unit === undefined) setHeaders(reply, limit, counted, resetSeconds);
         },
       });
     },
@@ -113,7 +113,7 @@ export function createRateLimits(redis: Redis, onLimited: (name: string) => void
       // An address is refused until its entry expires.
       const refused = new LRUCache<string, true>({ max: mostRefused });
       const refuse = (reply: FastifyReply, resetSeconds: number) => {
-        tell(reply, limit, limit.points, resetSeconds);
+        setHeaders(reply, limit, limit.points, resetSeconds);
         throw refusal(limit, 'failed requests', resetSeconds);
       };
       /**

@@ -15,7 +15,7 @@ export function registerStamps(app: FastifyInstance, context: ServerContext, too
 
 export { answerBulk, answerOne } from './answers.ts';
 export { identify, type PassLimit } from './idempotency.ts';
-export { type Answers, answerAll, type StampingRequest } from './request.ts';
+export { type Answers, fulfilRequest, type StampingRequest } from './request.ts';
 export { digestsOfSealed } from './sealed-contents.ts';
 export { sealedAddress, sealedOpener } from './sealed-routes.ts';
 export { encryptForStamp, failureOf, madeOf, ProviderRefusalError, stampAll, stampOne } from './stamping.ts';

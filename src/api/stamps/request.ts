@@ -57,12 +57,12 @@ export interface Answers<Made = object, Accepted = object> {
 }
 
 /**
- * Answers a request for one stamp or many: it identifies the request, submits the items that no earlier request has made, and turns each outcome into
+ * Fulfils a request for one stamp or many: it identifies the request, submits the items that no earlier request has made, and turns each outcome into
  * an answer. An answer rejects with ServiceError `stamp_pending` if its item was accepted, or perhaps was, and is not finished in time (E11).
  *
  * @throws ServiceError `store_unavailable` if the store takes too long; the errors of `identify`, `checkReady`, `itemOf` and `submit`
  */
-export async function answerAll<Order, Made, Addresses extends object>(
+export async function fulfilRequest<Order, Made, Addresses extends object>(
   tools: StampTools,
   request: StampingRequest<Order>,
   recipe: Recipe<Order, Made, Addresses>,

@@ -7,7 +7,7 @@ import type { Caller, RequestFault } from '../../shared/domain/stamp.ts';
 import type { StampItem, TimeStampReqFields } from '../../shared/queue/jobs.ts';
 import type { KeyStore } from '../../shared/store/keys.ts';
 import { repliesOfStored } from './idempotency.ts';
-import { type Answer, type Answers, answerAll, type FailedOutcome, type NamedOrder, type StampingRequest } from './request.ts';
+import { type Answer, type Answers, type FailedOutcome, fulfilRequest, type NamedOrder, type StampingRequest } from './request.ts';
 import { digestOfSecret, sealContent } from './sealed-contents.ts';
 import type { StampTools } from './submission.ts';
 
@@ -36,7 +36,7 @@ export async function stampAll(tools: StampTools, command: StampCommand): Promis
   submission.checkCapacity(caller, entries.length);
   writes.checkStore();
   const content = key && entries.map(({ index, order: { content, ...rest } }) => ({ index, ...rest, isSealed: content !== undefined }));
-  return answerAll(tools, command, {
+  return fulfilRequest(tools, command, {
     identity: { caller, operation: isBulk ? 'stamps' : 'stamp', content },
     findMade: (named) => findMade(tools, named),
     itemOf: (named, begunAt) => itemOf(tools, command, named, begunAt),
@@ -136,9 +136,9 @@ export function failureOf(tokenId: string, { code, fault }: FailedOutcome): Serv
 }
 
 /** Encrypts a caller's data about a stamp. The key of each stamp is derived from a key of the service. @throws ServiceError `store_unavailable` */
-export async function encryptForStamp(keys: KeyStore, tokenId: string, said: object): Promise<string> {
+export async function encryptForStamp(keys: KeyStore, tokenId: string, data: object): Promise<string> {
   const cipher = { key: deriveKey(await keys.secret('stamp-metadata'), tokenId), nonce: randomBytes(nonceBytes) };
-  return encryptMetadata(cipher, tokenId, JSON.stringify(said));
+  return encryptMetadata(cipher, tokenId, JSON.stringify(data));
 }
 
 /** No provider could make the stamp, for a reason that RFC 3161 has a code for. */

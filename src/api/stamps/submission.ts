@@ -1,8 +1,17 @@
+import assert from 'node:assert/strict';
 import { randomUUID, randomUUIDv7 } from 'node:crypto';
 import { setTimeout as delay, setImmediate as restOfTurn } from 'node:timers/promises';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { idInSeries, mostIdsInSeries, timeOfId } from '../../shared/domain/stamp.ts';
-import { maxItemsPerJob, type StampedReply, type StampItem, type StampJob, type StampReply } from '../../shared/queue/jobs.ts';
+import {
+  isForPromisedQueue,
+  type JobPayload,
+  maxItemsPerJob,
+  type StampedReply,
+  type StampItem,
+  type StampJob,
+  type StampReply,
+} from '../../shared/queue/jobs.ts';
 import { type CompletionReply, readReplies, replyBlockMs, replyStreamOf } from '../../shared/queue/replies.ts';
 import { type Acceptance, queueUnavailable } from '../../shared/queue/sender.ts';
 import { connectBlockingReader } from '../../shared/redis/connection.ts';
@@ -12,11 +21,30 @@ import { answerWithin, TooLateError, within } from '../../shared/runtime/timers.
 import type { ApiTools } from '../tools.ts';
 import { findReplies, type StoredStampJudge } from './idempotency.ts';
 
+/*
+ * The way of an item to its outcome:
+ *
+ * 1. It takes a place in the share of its caller.
+ * 2. It is sent, in a job with other items.
+ * 3. Redis acknowledges the job, and the item is accepted. If Redis leaves the job unanswered, the job is sent again as long as a caller waits for
+ *    one of its items.
+ * 4. A worker replies about the item, or the store is asked and has it, or the time of its caller is up.
+ *
+ * `openSubmission` owns the shares and the waits. Each of their changes is one step without `await`, so no other callback sees half of it.
+ *
+ * - A share: `enter` takes a place. `onReply` frees it, or `enter` itself if the job certainly did not reach Redis. A place without a reply is free
+ *   again after an hour. The end of a caller's time frees no place, because the item may still be in the queue.
+ * - A wait: `waitForAll` begins it. `onReply` ends it, or a look into the store (after a gap in the replies, and when the time is up), or its timer.
+ *   `informWaits` notes that the queue has the job, or ends the wait with the error of the queue.
+ *
+ * A completion of a workflow has a wait, but no share. The parts follow in this order: jobs, their ids, shares, deadline, waits.
+ */
+
 /** The tools of the operations on stamps: those of the API, the way of a stamp to its outcome, and the judge of stored stamps. */
-export type StampTools = ReturnType<typeof openStampTools>;
+export type StampTools<Judge extends StoredStampJudge = StoredStampJudge> = ReturnType<typeof openStampTools<Judge>>;
 
 /** Opens the tools of the operations on stamps. `lifecycle` closes them again when the process ends. */
-export function openStampTools(tools: ApiTools, stampJudge: StoredStampJudge) {
+export function openStampTools<Judge extends StoredStampJudge>(tools: ApiTools, stampJudge: Judge) {
   const submission = openSubmission(tools, stampJudge);
   tools.lifecycle.onClose('submission', () => submission.close());
   return { ...tools, stampJudge, submission };
@@ -56,7 +84,7 @@ interface Entering {
 /** Opens the way of jobs whose outcome a request waits for: the share of its caller, the depth of the queue, the job, Redis's confirmation, the reply. */
 export function openSubmission({ config, store, jobs, queueWatch: watch, log }: ApiTools, stampJudge: StoredStampJudge) {
   const { REDIS_URL: redisUrl, QUEUE_MAX_DEPTH: maxDepth } = config;
-  const shares = createShares(Math.ceil(maxDepth * shareOfCaller));
+  const shares = createCallerShares(Math.ceil(maxDepth * shareOfCaller));
   const nextJobId = createJobIds();
   const replyTo = replyStreamOf(randomUUID());
   const waits = createReplyWaits<StampReply>(log, (tokenIds) => findReplies(store, stampJudge, tokenIds));
@@ -138,8 +166,7 @@ export function openSubmission({ config, store, jobs, queueWatch: watch, log }: 
 
   async function enter(callerId: string, entering: Entering): Promise<Acceptance> {
     const { item } = entering;
-    // Stamps that nobody waits for have their own queue. Outputs of workflows never change queue, because they keep their order (W8).
-    const name = item.isPromised && !item.output ? 'promised-stamp' : 'stamp';
+    const name = isForPromisedQueue(item) ? 'promised-stamp' : 'stamp';
     shares.add(callerId, item.tokenId);
     try {
       return await batchers[name].add(entering);
@@ -209,7 +236,26 @@ export function openSubmission({ config, store, jobs, queueWatch: watch, log }: 
     }
   }
 
-  return { checkCapacity, submit, completions, close: () => replies.stop() };
+  /**
+   * Queues the completion of a workflow, unless it is queued already, and waits for its outcome. Returns undefined if it is not finished in time.
+   *
+   * @throws ServiceError `queue_unavailable`
+   */
+  async function complete(job: JobPayload<'workflow-completion'>, deadline: Deadline): Promise<CompletionReply | undefined> {
+    const ids = [job.workflowId];
+    let [result] = completions.waitForAll(ids, deadline.leftMs());
+    await jobs.send('workflow-completion', job, `completion-${job.workflowId}`);
+    // The job may have ended before this wait began.
+    void completions.lookUp(ids);
+    for (;;) {
+      const { reply } = await result!;
+      if (reply || deadline.leftMs() === 0) return reply;
+      // It was the wait of an earlier caller, whose time is up.
+      [result] = completions.waitForAll(ids, deadline.leftMs());
+    }
+  }
+
+  return { checkCapacity, submit, complete, close: () => replies.stop() };
 }
 
 /** Marks a promise as handled: if the request fails as a whole, nobody reads the answers to its places. */
@@ -248,7 +294,7 @@ const lostAfterMs = 3_600_000;
  * Counts the items that this API process has sent and no worker has answered, for each caller. So one caller can fill at most half of the queue
  * through one API process (R7).
  */
-function createShares(most: number) {
+function createCallerShares(most: number) {
   /** The unanswered items, oldest first. */
   const unanswered = new Map<string, { readonly callerId: string; readonly since: number }>();
   const counts = new Map<string, number>();
@@ -258,8 +304,9 @@ function createShares(most: number) {
     const item = unanswered.get(tokenId);
     if (!item) return;
     unanswered.delete(tokenId);
-    const left = (counts.get(item.callerId) ?? 1) - 1;
-    if (left > 0) counts.set(item.callerId, left);
+    const count = counts.get(item.callerId);
+    assert(count, 'the caller of an unanswered item is counted');
+    if (count > 1) counts.set(item.callerId, count - 1);
     else counts.delete(item.callerId);
   }
 
@@ -382,6 +429,7 @@ export function createReplyWaits<Reply>(log: Logger, findStored: (ids: readonly 
   }
 
   function begin(id: string, group: Group): Wait<Reply> {
+    assert(!waits.has(id), 'an id has one wait at a time');
     group.left += 1;
     const wait: Wait<Reply> = { state: 'sent', group, ...Promise.withResolvers<WaitResult<Reply>>() };
     waits.set(id, wait);

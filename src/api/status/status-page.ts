@@ -3,7 +3,7 @@ import { countryText, type QualificationReason } from '../../shared/domain/quali
 import type { Durability, ServiceState } from '../../shared/domain/service-state.ts';
 import { count, duration } from '../../shared/views/format.ts';
 import { markOf } from '../verification/index.ts';
-import { type DayFigures, type PartState, type StatusFigures, shownDays } from './status.ts';
+import { type ComponentName, type DayFigures, type PartState, type StatusFigures, shownDays } from './status.ts';
 
 declare module '../http/views.ts' {
   interface PageModels {
@@ -13,7 +13,7 @@ declare module '../http/views.ts' {
 
 /** Makes the model of the status page. Unknown numbers are null; the template shows a dash for them. */
 export function statusPageOf({ status, since, components, days }: StatusFigures) {
-  const partOf = (name: string): Part => components.find((each) => each.name === name)!;
+  const partOf = (name: ComponentName): Part => components.find((each) => each.name === name)!;
   const [stamping, verification, mail] = [partOf('Stamping'), partOf('Verification'), partOf('Mail')];
   const isUnasked = stamping.status === 'operational' && status.providers.every((provider) => stateOf(provider) === 'unasked');
   const shown = isUnasked && status.status === 'operational' ? 'unasked' : status.status;

@@ -118,8 +118,8 @@ export function readAtMostEvery<T>(ms: number, read: () => Promise<T>): () => Pr
 }
 
 /** Remembers the last state of each part, and returns the time when it began. An empty name is the whole service. */
-function createChangeMemory(): (name: string, state: PartState, now: string) => string {
-  const last = new Map<string, { readonly state: PartState; readonly since: string }>();
+function createChangeMemory(): (name: ComponentName | '', state: PartState, now: string) => string {
+  const last = new Map<ComponentName | '', { readonly state: PartState; readonly since: string }>();
   return (name, state, now) => {
     const known = last.get(name);
     if (known?.state === state) return known.since;
@@ -156,7 +156,7 @@ export const readDailyStatistics = async ({ store: { counters }, clock }: ApiToo
   }));
 
 /** The observed state of the service's parts at one moment. `workers` and `queue` are undefined if Redis did not answer. */
-export interface Sighting {
+export interface ObservedParts {
   readonly isStoreUp: boolean;
   /** Servers that answer but accept no writes. */
   readonly refusing: Refusing;
@@ -171,15 +171,18 @@ export interface Sighting {
 /** `unasked`: nothing is known yet. `not_configured`: not used on purpose, so this is not a fault. */
 export type PartState = ServiceState | 'unasked' | 'not_configured';
 
+/** The names of the parts. The page shows all of them but `Providers`, which count for `Stamping`. */
+export type ComponentName = 'Stamping' | 'Verification' | 'Store' | 'Queue' | 'Workers' | 'Providers' | 'Clock' | 'Mail';
+
 /** A part of the service, with a sentence if there is something to report. */
 interface ComponentState {
-  readonly name: string;
+  readonly name: ComponentName;
   readonly status: PartState;
   readonly note: string;
 }
 
 /** Derives the state of the service from the state of its parts. */
-export function assess({ isStoreUp, refusing, workers = [], queue, known, stampWaitMs }: Sighting) {
+export function assess({ isStoreUp, refusing, workers = [], queue, known, stampWaitMs }: ObservedParts) {
   const views = workers.flatMap((worker) => worker.providers);
   const providers: readonly ProviderStatus[] =
     workers.length === 0
@@ -206,11 +209,11 @@ export function assess({ isStoreUp, refusing, workers = [], queue, known, stampW
       ...parts,
       ...clockParts(views),
       mail,
-    ],
+    ] satisfies ComponentState[],
   };
 }
 
-const part = (name: string, status: PartState, note: string): ComponentState => ({
+const part = (name: ComponentName, status: PartState, note: string): ComponentState => ({
   name,
   status,
   note: status === 'operational' ? '' : note,

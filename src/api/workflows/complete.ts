@@ -1,42 +1,41 @@
 import type { WorkflowCompleteResponse } from '../../shared/contract/workflow.ts';
 import { workflowPath, workflowStatePath } from '../../shared/domain/addresses.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
-import type { JobPayload } from '../../shared/queue/jobs.ts';
-import type { CompletionReply } from '../../shared/queue/replies.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
 import { startDeadline } from '../stamps/index.ts';
 import { checkState, checkTier, findWorkflow, tierUnavailable } from './access.ts';
-import { type Answered, type Asked, identifyFor } from './lifecycle.ts';
+import { type Answered, identifyFor, type WorkflowCommand } from './lifecycle.ts';
 import { isSealed } from './proof.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 /**
- * Completes a workflow. A worker closes it; several callers may wait for the same completion. Completing again gives the same answer (W4).
+ * Requests the completion of a workflow, and waits for it. A worker closes it; several callers may wait for the same completion. Completing again
+ * gives the same answer (W4).
  *
  * @throws ServiceError `conflict`, `gone`, `tier_unavailable`, `provider_failed` if the root could not be stamped, `internal_error` if the stamps
  *   that closed it do not verify, `completion_pending` if the workflow is not completed in time, or the queue did not confirm the job (complete it
  *   again to continue), `queue_unavailable`, `store_unavailable`
  */
-export async function completeWorkflow(
+export async function requestCompletion(
   tools: WorkflowTools,
   workflow: WorkflowRecord,
-  asked: Asked,
+  command: WorkflowCommand,
 ): Promise<Answered<WorkflowCompleteResponse>> {
-  const answer = await completionOf(tools, workflow, asked);
-  return { answer, isReplayed: (await identifyFor(tools, workflow, 'complete', asked)).isRepeated };
+  const answer = await completionOf(tools, workflow, command);
+  return { answer, isReplayed: (await identifyFor(tools, workflow, 'complete', command)).isRepeated };
 }
 
 async function completionOf(
   tools: WorkflowTools,
   workflow: WorkflowRecord,
-  { requestId, baseUrl }: Asked,
+  { requestId, baseUrl }: WorkflowCommand,
 ): Promise<WorkflowCompleteResponse> {
   const { clock, addressOf } = tools;
   const now = clock();
   if (checkState('complete', workflow, now) === 'again') return completedAnswerOf(tools, workflow);
   await checkTier(tools, workflow);
   const { _id: workflowId } = workflow;
-  const reply = await close(tools, { workflowId, acceptedAt: now, requestId, baseUrl });
+  const reply = await tools.submission.complete({ workflowId, acceptedAt: now, requestId, baseUrl }, startDeadline(tools));
   const pending = (cause?: unknown) =>
     new ServiceError('completion_pending', 'The workflow is being completed. Ask again for the result.', {
       retryAfterSeconds: 5,
@@ -53,23 +52,6 @@ async function completionOf(
   } catch (error) {
     // The workflow is completed, so the caller must not get 503 (E11).
     throw error instanceof ServiceError && error.code === 'store_unavailable' ? pending(error) : error;
-  }
-}
-
-/** Queues the completion, unless it is queued already, and waits for its outcome. Undefined: it is not finished in time. */
-async function close(tools: WorkflowTools, job: JobPayload<'workflow-completion'>): Promise<CompletionReply | undefined> {
-  const { completions } = tools.submission;
-  const deadline = startDeadline(tools);
-  const ids = [job.workflowId];
-  let [result] = completions.waitForAll(ids, deadline.leftMs());
-  await tools.jobs.send('workflow-completion', job, `completion-${job.workflowId}`);
-  // The job may have ended before this wait began.
-  void completions.lookUp(ids);
-  for (;;) {
-    const { reply } = await result!;
-    if (reply || deadline.leftMs() === 0) return reply;
-    // It was the wait of an earlier caller, whose time is up.
-    [result] = completions.waitForAll(ids, deadline.leftMs());
   }
 }
 

@@ -14,7 +14,7 @@ export function registerWorkflows(app: FastifyInstance, context: ServerContext, 
 
 export { findWorkflow, openWorkflow } from './access.ts';
 export type { RecomputedChain } from './chain-proof.ts';
-export { completeWorkflow } from './complete.ts';
+export { requestCompletion } from './complete.ts';
 export { readWorkflowState, startWorkflow } from './lifecycle.ts';
 export { stampOutputs } from './outputs.ts';
 export { brokenRecord, proveConsistency, proveInclusion, proveInclusionOf, proveSealedChain, type Seal } from './proof.ts';

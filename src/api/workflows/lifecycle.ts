@@ -22,7 +22,7 @@ import type { WorkflowTools } from './workflow-tools.ts';
 const hourMs = 3_600_000;
 
 /** A request that changes a workflow. */
-export interface Asked {
+export interface WorkflowCommand {
   readonly requestId: string;
   readonly idempotencyKey: string | undefined;
   /** The base URL of the service, for links in mails: `PUBLIC_BASE_URL`, or the origin on which it listens. */
@@ -35,7 +35,7 @@ export interface Answered<Answer> {
   readonly isReplayed: boolean;
 }
 
-interface StartCommand extends Asked {
+interface StartCommand extends WorkflowCommand {
   readonly request: WorkflowStartRequest;
   /** The product of the caller, if it asks for webhooks. */
   readonly product?: string | undefined;
@@ -122,17 +122,17 @@ async function takeBack({ store, log }: WorkflowTools, workflowId: string): Prom
 export async function resendLink(
   tools: WorkflowTools,
   workflow: WorkflowRecord,
-  asked: Asked & { readonly passLimit: PassLimit },
+  command: WorkflowCommand & { readonly passLimit: PassLimit },
 ): Promise<Answered<WorkflowResendResponse>> {
   const { store, clock, addressOf } = tools;
   const { _id: workflowId } = workflow;
   const now = clock();
   checkState('resend', workflow, now);
   await checkCanMail(tools);
-  const { resourceId: challengeId, isRepeated } = await identifyFor(tools, workflow, 'resend', asked);
+  const { resourceId: challengeId, isRepeated } = await identifyFor(tools, workflow, 'resend', command);
   const current = await store.workflows.replaceChallenge(workflowId, challengeId, new Date(now));
   if (current) checkState('resend', current, now);
-  const mail = await mailChallenge(tools, workflowId, challengeId, asked);
+  const mail = await mailChallenge(tools, workflowId, challengeId, command);
   if (mail === 'unanswered') {
     throw new ServiceError('mail_pending', 'The old link has ended, but the queue did not confirm the mail with the new one.', {
       retryAfterSeconds: 5,
@@ -151,7 +151,7 @@ export async function resendLink(
 export async function redactWorkflow(
   tools: WorkflowTools,
   workflow: WorkflowRecord,
-  asked: Asked,
+  command: WorkflowCommand,
 ): Promise<Answered<WorkflowRedactResponse>> {
   const { store, clock } = tools;
   const { _id: workflowId } = workflow;
@@ -159,7 +159,7 @@ export async function redactWorkflow(
   await store.outputs.forgetMetadata(workflowId);
   const status = readStatus(snapshotOf(workflow), clock());
   const answer = { workflow_id: workflowId, status, user_email: redactedEmail } as const;
-  return { answer, isReplayed: (await identifyFor(tools, workflow, 'redact', asked)).isRepeated };
+  return { answer, isReplayed: (await identifyFor(tools, workflow, 'redact', command)).isRepeated };
 }
 
 /** Identifies a request for one workflow. Operations that may be repeated do this at their end, so that a failed request does not use up its key. */
@@ -167,7 +167,7 @@ export const identifyFor = (
   tools: WorkflowTools,
   { _id }: WorkflowRecord,
   operation: 'complete' | 'redact' | 'resend',
-  { idempotencyKey: key, passLimit }: Pick<Asked, 'idempotencyKey'> & { readonly passLimit?: PassLimit },
+  { idempotencyKey: key, passLimit }: Pick<WorkflowCommand, 'idempotencyKey'> & { readonly passLimit?: PassLimit },
 ) => identify(tools, { caller: `workflow:${_id}`, key, operation: `workflow_${operation}`, content: null, passLimit });
 
 /**

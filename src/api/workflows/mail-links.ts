@@ -22,12 +22,12 @@ type FinalRefusal = ChallengeRefusal | 'workflow_expired' | 'workflow_closed' | 
  * refusals are final.
  */
 export type ChallengeOutcome =
-  | { readonly kind: 'verified' | 'open'; readonly asker: Asker }
+  | { readonly kind: 'verified' | 'open'; readonly requester: RequesterNames }
   | { readonly kind: 'wrong'; readonly triesLeft: number }
   | { readonly kind: FinalRefusal };
 
-/** Who asks the client to confirm his address, in the names that the agent chose. */
-export type Asker = ReturnType<typeof askerOf>;
+/** The names of the agent that asks the client to confirm his address, and of its task. The agent chose both. */
+export type RequesterNames = ReturnType<typeof requesterNamesOf>;
 
 /** A text that somebody gives as the challenge of a workflow. */
 interface ChallengeAttempt {
@@ -67,7 +67,7 @@ export async function verifyUser(
     await announceConfirmed(tools, workflow, digest, requestId, nowMs);
     const answered = await workflows.answerChallenge(workflowId, digest, confirmWith, new Date(nowMs));
     isWrong = answered?.challenge !== undefined && !answered.challenge.usedAt;
-    if (answered) return isWrong ? wrong(answered, triesLeft) : { kind: 'verified', asker: askerOf(answered) };
+    if (answered) return isWrong ? wrong(answered, triesLeft) : { kind: 'verified', requester: requesterNamesOf(answered) };
   } finally {
     if (!isWrong) await tries.giveBack(key);
   }
@@ -88,7 +88,9 @@ export async function lookAtChallenge(
   if (!workflow) return null;
   const digest = digestOfChallenge(challenge);
   const outcome = explain(workflow, digest, clock(), await tries.left(triesKey(workflow, address)));
-  return outcome.kind === 'wrong' && workflow.challenge?.digest === digest ? { kind: 'open', asker: askerOf(workflow) } : outcome;
+  return outcome.kind === 'wrong' && workflow.challenge?.digest === digest
+    ? { kind: 'open', requester: requesterNamesOf(workflow) }
+    : outcome;
 }
 
 /** Calls within the same period of this length share one job. It is much shorter than the time that the job waits for the confirmation. */
@@ -139,7 +141,7 @@ const wrong = ({ challenge }: WorkflowRecord, triesLeft: number): ChallengeOutco
 });
 
 /** Only the right challenge gets this far, so these names are shown to nobody but the reader of the mail. A name that is not safe to quote is left out. */
-const askerOf = ({ agentId, briefingMetadata }: WorkflowRecord) => ({
+const requesterNamesOf = ({ agentId, briefingMetadata }: WorkflowRecord) => ({
   agentName: quotableName(agentId),
   taskTitle: quotableName(publicNameOf(briefingMetadata, 'title') ?? '') || null,
 });

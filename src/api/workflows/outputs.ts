@@ -11,7 +11,7 @@ import { encryptMetadata, nonceBytes } from '../../shared/domain/encryption.ts';
 import { needsQualifiedProvider, sha256Imprint } from '../../shared/domain/stamp.ts';
 import type { OutputPlace, StampItem } from '../../shared/queue/jobs.ts';
 import type { WorkflowRecord } from '../../shared/store/workflows.ts';
-import { type Answers, answerAll, encryptForStamp, failureOf, type StampingRequest } from '../stamps/index.ts';
+import { type Answers, encryptForStamp, failureOf, fulfilRequest, type StampingRequest } from '../stamps/index.ts';
 import { checkState, checkTier, refusalError, tierUnavailable } from './access.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
@@ -35,7 +35,7 @@ export function stampOutputs(tools: WorkflowTools, command: StampOutputsCommand)
   const { store, submission, writes, clock, addressOf } = tools;
   const madeAt = (tokenId: string, { outputId, sequenceNumber }: OutputPlace) =>
     workflowStampResponseOf({ workflowId: workflow._id, tokenId, outputId, sequenceNumber }, addressOf);
-  return answerAll(tools, command, {
+  return fulfilRequest(tools, command, {
     identity: {
       caller: `workflow:${workflow._id}`,
       operation: isBulk ? 'workflow_stamps' : 'workflow_stamp',

@@ -1,5 +1,5 @@
 import type { ConfirmWith } from '../../shared/domain/challenge.ts';
-import type { Asker, ChallengeOutcome } from './mail-links.ts';
+import type { ChallengeOutcome, RequesterNames } from './mail-links.ts';
 
 declare module '../http/views.ts' {
   interface PageModels {
@@ -20,7 +20,7 @@ export interface VerifyUserFacts {
 /** Makes the model of the page behind the link in the mail. The page has a button if there is a text to show below it. */
 export function verifyUserPageOf({ outcome, confirmWith, ...facts }: VerifyUserFacts) {
   const { title, tone = 'failure', text, belowButton = null } = wordsOf(outcome, confirmWith === 'button');
-  const paragraphs = 'asker' in outcome ? [introductionOf(outcome.asker), ...text] : text;
+  const paragraphs = 'requester' in outcome ? [introductionOf(outcome.requester), ...text] : text;
   return { ...facts, title, tone, icon: icons[tone], paragraphs, belowButton };
 }
 
@@ -116,7 +116,7 @@ function triesText(triesLeft: number): string {
 }
 
 /** The agent and its task, in its own words. */
-function introductionOf({ agentName, taskTitle }: Asker): string {
+function introductionOf({ agentName, taskTitle }: RequesterNames): string {
   const agent = `An AI agent${agentName && ` that calls itself “${agentName}”`} records its work for you with this service.`;
   const task = taskTitle ? ` It named the task “${taskTitle}”.` : '';
   if (!agentName && !taskTitle) return agent;

@@ -31,8 +31,8 @@ import { callerIdOf } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { answerBulk, answerOne } from '../stamps/index.ts';
 import { findWorkflow, openWorkflow } from './access.ts';
-import { completeWorkflow } from './complete.ts';
-import { type Answered, type Asked, readWorkflowState, redactWorkflow, resendLink, startWorkflow } from './lifecycle.ts';
+import { requestCompletion } from './complete.ts';
+import { type Answered, readWorkflowState, redactWorkflow, resendLink, startWorkflow, type WorkflowCommand } from './lifecycle.ts';
 import { admitRecipient } from './mail-links.ts';
 import { stampOutputs } from './outputs.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
@@ -78,7 +78,7 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
   });
 
   const open = openerOf(context, tools);
-  const askedOf = (request: FastifyRequest): Asked => ({
+  const commandOf = (request: FastifyRequest): WorkflowCommand => ({
     requestId: request.id,
     idempotencyKey: parseHeaders(request).headers['idempotency-key'],
     baseUrl: baseUrl(),
@@ -96,17 +96,17 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
       await limitResends(request, reply);
       await mailLimits.mail(request, reply, workflow.email);
     };
-    return sendAnswer(reply, 202, await resendLink(tools, workflow, { ...askedOf(request), passLimit }));
+    return sendAnswer(reply, 202, await resendLink(tools, workflow, { ...commandOf(request), passLimit }));
   });
 
   app.post('/api/v1/workflow/:workflow_id/complete', { config: { contract: completeContract } }, async (request, reply) => {
     const workflow = await open(request, reply);
-    return sendAnswer(reply, 200, await completeWorkflow(tools, workflow, askedOf(request)));
+    return sendAnswer(reply, 200, await requestCompletion(tools, workflow, commandOf(request)));
   });
 
   app.post('/api/v1/workflow/:workflow_id/redact-pii', { config: { contract: redactContract } }, async (request, reply) => {
     const workflow = await open(request, reply);
-    return sendAnswer(reply, 200, await redactWorkflow(tools, workflow, askedOf(request)));
+    return sendAnswer(reply, 200, await redactWorkflow(tools, workflow, commandOf(request)));
   });
 }
 

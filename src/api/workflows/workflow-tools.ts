@@ -18,8 +18,8 @@ export type WorkflowTools = ReturnType<typeof createWorkflowTools>;
 const longestLookMs = 500;
 
 /** `canSendMail` returns false only if a mail server is certainly not configured. */
-export function createWorkflowTools(tools: StampTools, stampJudge: StampJudge, canSendMail: () => Promise<boolean>) {
-  const { config, store, trust, readHeartbeats, clock } = tools;
+export function createWorkflowTools(tools: StampTools<StampJudge>, canSendMail: () => Promise<boolean>) {
+  const { config, store, stampJudge, trust, readHeartbeats, clock } = tools;
   /** Whether the mock provider is the only one. */
   const makesTestStamps = trust.providers.length === 0;
 
@@ -35,7 +35,6 @@ export function createWorkflowTools(tools: StampTools, stampJudge: StampJudge, c
 
   return {
     ...tools,
-    stampJudge,
     canSendMail,
     makesTestStamps,
     servesQualified,

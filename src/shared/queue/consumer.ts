@@ -114,8 +114,8 @@ export function consumeJobs(options: {
     const name = job.name as JobName;
     const payload = jobContracts[name].payload.safeParse(job.data);
     if (!payload.success) throw new UnknownJobError(`the payload does not match its contract: ${payload.error.message}`);
-    const process = processors[name] as (payload: unknown, run: JobRun) => Promise<void>;
-    await process(payload.data, {
+    const processorOfJob = processors[name] as (payload: unknown, run: JobRun) => Promise<void>;
+    await processorOfJob(payload.data, {
       jobId: job.id ?? '',
       isRetry: job.attemptsStarted > 1,
       isOurs: async () => (await job.extendLock(lock, lockMs)) === 1,
@@ -146,7 +146,7 @@ export function consumeJobs(options: {
     throw new UnrecoverableError(error instanceof Error ? error.message : String(error));
   }
 
-  function process(job: Job, lock?: string): Promise<void> {
+  function runTracked(job: Job, lock?: string): Promise<void> {
     const ended = run(job, lock)
       .catch((error) => judgeFailure(job, lock, error))
       .finally(() => running.delete(ended));
@@ -164,7 +164,7 @@ export function consumeJobs(options: {
   }
 
   /** Once Redis is lost, waits for the running jobs, then a moment for Redis to come back and store their outcome. */
-  async function finishWithout(redis: Redis): Promise<void> {
+  async function finishWithoutRedis(): Promise<void> {
     await new Promise<void>((resolve) => redis.once('close', resolve));
     await Promise.race([Promise.allSettled(running), delay(finishWithoutRedisMs, undefined, { ref: false })]);
     await delay(farewellMs, undefined, { ref: false });
@@ -172,7 +172,7 @@ export function consumeJobs(options: {
 
   const queues = [...new Set(Object.values(jobContracts).map(({ queue }) => queue))];
   const workers = queues.map((queue) => {
-    const worker = new Worker(queue, process, {
+    const worker = new Worker(queue, runTracked, {
       connection: redis,
       prefix: keyPrefix,
       concurrency: placesOf(queue, concurrency),
@@ -201,7 +201,7 @@ export function consumeJobs(options: {
     close: async () => {
       // Without Redis, jobs cannot be handed back. Their locks expire, and another worker restarts them.
       const isForced = redis.status !== 'ready';
-      await Promise.race([Promise.all(workers.map((worker) => worker.close(isForced))), finishWithout(redis)]);
+      await Promise.race([Promise.all(workers.map((worker) => worker.close(isForced))), finishWithoutRedis()]);
     },
   };
 }

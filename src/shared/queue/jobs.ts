@@ -82,6 +82,9 @@ const stampItemSchema = z.object({
 });
 export type StampItem = z.infer<typeof stampItemSchema>;
 
+/** Whether the stamp belongs into the queue of those that nobody waits for. Outputs never change their queue (W8). */
+export const isForPromisedQueue = ({ isPromised = false, output }: StampItem): boolean => isPromised && output === undefined;
+
 /** The maximum number of stamps in one job. */
 export const maxItemsPerJob = 64;
 
@@ -193,7 +196,12 @@ export const jobContracts = {
  * The maximum number of jobs of a queue that run at a time in one worker, if it is not the number for stamps. Too many mails at a time would flood
  * mail servers, a root needs much computing, and two renewals at a time would request the same token twice. Webhooks mostly wait for other servers.
  */
-export const queueConcurrency: Readonly<Record<string, number>> = { emails: 8, workflows: 8, renewals: 1, webhooks: 128 };
+export const queueConcurrency: Readonly<Record<string, number>> = {
+  emails: 8,
+  workflows: 8,
+  renewals: 1,
+  webhooks: 128,
+} satisfies Partial<Record<QueueName, number>>;
 
 /**
  * Returns the maximum number of jobs of a queue that run at a time in a worker. `concurrency`: the maximum for stamp jobs. Stamps that nobody waits

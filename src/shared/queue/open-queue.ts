@@ -2,7 +2,7 @@ import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { keyPrefix } from '../redis/connection.ts';
 import type { Logger } from '../runtime/log.ts';
-import { inJobForm, type QueueName } from './jobs.ts';
+import { inJobForm, type JobName, type QueueName } from './jobs.ts';
 
 /** Opens a queue to add or read jobs. Each added payload gets the number of its form. */
 export function openQueue<Payload>(name: QueueName, { redis, log }: { redis: Redis; log: Logger }): Queue<Payload> {
@@ -33,18 +33,23 @@ export const jobOptionsOf = (kind: string) => ({
   removeOnFail: false,
 });
 
+interface RetryPauses {
+  readonly first: number;
+  readonly longest: number;
+}
+
 /**
  * The first and the longest pause between attempts, in milliseconds, if they differ from `defaultRetry`. Greylisting mail servers accept a mail only
  * after minutes. A completion whose root cannot be stamped is also retried slowly; a new request of the caller starts it at once.
  */
-const retries: Readonly<Record<string, { readonly first: number; readonly longest: number }>> = {
+const retries: Readonly<Record<string, RetryPauses>> = {
   'otp-mail': { first: 1_000, longest: 300_000 },
   'completion-mail': { first: 1_000, longest: 300_000 },
   'workflow-completion': { first: 200, longest: 60_000 },
   webhook: { first: 1_000, longest: 900_000 },
   // Renewals are due months before the evidence expires.
   'qstamp-renew': { first: 30_000, longest: 3_600_000 },
-};
+} satisfies Partial<Record<JobName, RetryPauses>>;
 const defaultRetry = { first: 200, longest: 5_000 };
 /** The pause of a job that belongs to another version of the service. */
 export const unknownJobRetryMs = 60_000;

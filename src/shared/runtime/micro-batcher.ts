@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+
 export type MicroBatcher<Item, Result> = ReturnType<typeof createMicroBatcher<Item, Result>>;
 
 interface MicroBatcherOptions<Item, Result> {
@@ -57,6 +59,7 @@ export function createMicroBatcher<Item, Result>({
     underWay += 1;
     try {
       const results = await send(batch.map(({ item }) => item));
+      assert(results.length === batch.length, 'send returns a result for each item');
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]!);
     } catch (error) {
       for (const { reject } of batch) reject(error);

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import pLimit from 'p-limit';
 import { awaitsList } from '../../shared/domain/qualification.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
+import type { ClockState } from '../../shared/domain/service-state.ts';
 import type { TokenProof } from '../../shared/domain/stamp.ts';
 import { repliedQualificationOf } from '../../shared/queue/jobs.ts';
 import type { ProviderHealth } from '../../shared/redis/heartbeat.ts';
@@ -37,6 +38,9 @@ class ProviderOutError extends Error {
   override readonly name = 'ProviderOutError';
 }
 
+/** The states of a clock that is not confirmed. */
+const unconfirmed: readonly ClockState[] = ['off', 'unknown'];
+
 /** Who caused a failed call. */
 function blame(error: unknown): 'provider' | 'caller' | 'nobody' {
   if (error instanceof TsaRefusedError || error instanceof TierUnavailableError) return 'caller';
@@ -56,7 +60,10 @@ export function createMember(
   const promisedPlaces = Math.max(1, Math.floor(promisedShare * provider.maxConcurrent));
   const fewPlaces = pLimit(promisedPlaces);
   /** Whether the provider has a key of ours and our clock is not confirmed: then it issues no stamps. */
-  const isClockOut = () => ['off', 'unknown'].includes(provider.readClock?.().state ?? '');
+  const isClockOut = () => {
+    const ownClock = provider.readClock?.();
+    return ownClock !== undefined && unconfirmed.includes(ownClock.state);
+  };
   const isOut = () => breaker.isOpen() || isClockOut();
   const record = createHealthRecord({ name, isQualified: () => provider.isQualified, clock, isOut });
   const refresh = async () => {
@@ -77,13 +84,13 @@ export function createMember(
   }
 
   /** Makes one call, if the rate and the breaker let it through. */
-  async function call(subject: StampSubject, shareMs: number, signal: AbortSignal, tell: OnCall): Promise<TokenProof> {
+  async function call(subject: StampSubject, shareMs: number, signal: AbortSignal, onEnded: OnCall): Promise<TokenProof> {
     signal.throwIfAborted();
     const waitMs = rate?.view().nextInMs ?? 0;
     if (waitMs > 0) throw new RateReachedError(waitMs, rate?.longestMs);
     if (!(await breaker.mayAsk())) throw new ProviderOutError('it failed several times in a row, and is not asked now');
     try {
-      const proof = await record.call(() => stamp(subject, shareMs, signal), blame, tell);
+      const proof = await record.call(() => stamp(subject, shareMs, signal), blame, onEnded);
       breaker.succeeded();
       return proof;
     } catch (error) {
@@ -97,9 +104,9 @@ export function createMember(
     }
   }
 
-  function guard(subject: StampSubject, shareMs: number, tell: OnCall): Promise<TokenProof> {
+  function guard(subject: StampSubject, shareMs: number, onEnded: OnCall): Promise<TokenProof> {
     const ending = new AbortController();
-    const callNow = () => call(subject, shareMs, ending.signal, tell);
+    const callNow = () => call(subject, shareMs, ending.signal, onEnded);
     const ask = () => (subject.isPromised ? fewPlaces(() => places(callNow)) : places(callNow));
     return within(shareMs, ask, (error) => ending.abort(error));
   }

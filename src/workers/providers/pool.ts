@@ -9,6 +9,7 @@ import type { Logger } from '../../shared/runtime/log.ts';
 import { createMicroBatcher, type MicroBatcher } from '../../shared/runtime/micro-batcher.ts';
 import type { Clock } from '../../shared/runtime/timers.ts';
 import type { BatchStore } from '../../shared/store/batches.ts';
+import { plantTree } from './batch-tree.ts';
 import { isDoubtful, type OnCall, type ProviderCheck } from './health.ts';
 import { createMember, type Member } from './member.ts';
 import {
@@ -20,7 +21,6 @@ import {
   TsaRefusedError,
 } from './provider.ts';
 import type { Rfc3161Provider } from './rfc3161.ts';
-import { plantTree } from './rfc3161.ts';
 
 /**
  * How long waiting stamps wait while another batch request is in progress, in milliseconds. Then their batch is sent in parallel, if `max_concurrent`
@@ -37,32 +37,25 @@ interface Pending {
   readonly serving: readonly Member[];
   /** By `performance.now()`. */
   readonly endsAt: number;
+  /** Why its providers did not make it. `giveUp` makes its error from them. */
   readonly failures: unknown[];
 }
 
 type Lane = MicroBatcher<Pending, Proof>;
 
-/** Resolves when the provider allows a request. Another worker may take it first. */
-async function untilAllowed(rate: RequestRate): Promise<void> {
-  await restOfTurn();
-  for (;;) {
-    const { nextInMs } = rate.view();
-    if (nextInMs === 0) return;
-    await delay(Math.min(nextInMs, longestLookMs), undefined, { ref: false });
-  }
-}
-
-function takesLeaf({ provider: { aggregate } }: Member, { callerKind, asked }: StampSubject): boolean {
-  return aggregate !== undefined && callerKind !== undefined && asked === undefined && aggregate.callers.includes(callerKind);
-}
-
-const takesGroup = (member: Member, group: readonly Pending[]): boolean =>
-  group.length <= (member.provider.aggregate?.maxLeaves ?? 0) && group.every(({ subject }) => takesLeaf(member, subject));
-
 export type ProviderPool = ReturnType<typeof createProviderPool>;
 
 /**
  * All configured TSAs as one provider. They are asked in order of preference. Each has its own circuit breaker and its own limit of concurrent calls.
+ *
+ * The way of a stamp:
+ *
+ * 1. `stamp` finds the providers that may make it.
+ * 2. `askOne` turns to the next of them. If that one takes this stamp in batches, the stamp waits in a lane, which sends one request for all its
+ *    stamps (`askTogether`). Otherwise the stamp has a request of its own (`askAlone`).
+ * 3. If the provider fails, each stamp of the request keeps the failure, and the next provider is asked. The same happens to a stamp whose provider
+ *    allows no request in time (`goOn`).
+ * 4. If no provider or no time is left, `giveUp` throws the error that follows from all failures of the stamp.
  *
  * @param options `deadlineMs`: the time for all providers together; shorter than the time that a caller waits
  */
@@ -82,9 +75,8 @@ export function createProviderPool(options: {
   const preferred = providers[0];
   if (!preferred) throw new RangeError('a pool needs at least one provider');
 
-  function refuse(error: TierUnavailableError | TsaRefusedError): never {
-    onCall({ provider: preferred!.name, outcome: 'refused', seconds: 0, stamps: 1 });
-    throw error;
+  async function stamp(subject: StampSubject): Promise<Proof> {
+    return askOne({ subject, serving: servingOf(subject), endsAt: performance.now() + deadlineMs, failures: [] }, 0);
   }
 
   function servingOf({ requiresQualified, asked }: StampSubject): readonly Member[] {
@@ -100,37 +92,9 @@ export function createProviderPool(options: {
     return serving;
   }
 
-  /**
-   * The remaining time is divided among the providers that were not asked yet, so that a provider that does not answer leaves time for the others.
-   */
-  const shareMsOf = ({ endsAt, serving }: Pending, index: number): number => (endsAt - performance.now()) / (serving.length - index);
-
-  /** @param ids of the failed stamp or batch */
-  function noteFailure(error: unknown, { provider: { name } }: Member, ids: object, group: readonly Pending[]): void {
-    if (error instanceof ServiceError) throw error;
-    for (const { failures } of group) failures.push(error);
-    if (error instanceof RateReachedError) return;
-    if (error instanceof TierUnavailableError) {
-      log.warn({ outcome: 'failed', reason: error.message, provider: name, ...ids }, 'a stamp that must be qualified is not');
-    } else if (error instanceof TsaRefusedError) {
-      log.info({ outcome: 'refused', code: error.fault, reason: error.message, provider: name, ...ids }, 'the TSA refused the request');
-    } else log.warn({ err: error, provider: name, ...ids }, `provider ${name} failed`);
-  }
-
-  function giveUp({ failures, serving }: Pending): never {
-    const refusals = failures.filter((error) => error instanceof TsaRefusedError);
-    const refusal = refusals.find(({ fault }) => fault !== undefined) ?? refusals[0];
-    if (refusal && refusals.length === serving.length) throw refusal;
-    const unqualified = failures.filter((error) => error instanceof TierUnavailableError);
-    const [refused = unqualified[0]] = unqualified.filter(({ isPassing }) => isPassing);
-    if (refused && unqualified.length === failures.length) refuse(refused);
-    const timeless = failures.find((error) => error instanceof TimeUnavailableError);
-    if (timeless && failures.every((error) => error instanceof TimeUnavailableError || error instanceof TsaRefusedError)) throw timeless;
-    const isRate = (error: unknown) => error instanceof RateReachedError;
-    const [soonest] = failures.filter(isRate).sort((a, b) => a.retryInMs - b.retryInMs);
-    // If another provider failed, it may be there again soon.
-    if (soonest) throw failures.length === serving.length && failures.every(isRate) ? soonest : new RateReachedError(0);
-    throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
+  function refuse(error: TierUnavailableError | TsaRefusedError): never {
+    onCall({ provider: preferred!.name, outcome: 'refused', seconds: 0, stamps: 1 });
+    throw error;
   }
 
   /**
@@ -147,13 +111,9 @@ export function createProviderPool(options: {
   }
 
   /**
-   * Asks the next provider, because this one allows no request in time. If there is none, the stamp is tried again some time before a request may go,
-   * so that it waits with others and shares the request.
+   * The remaining time is divided among the providers that were not asked yet, so that a provider that does not answer leaves time for the others.
    */
-  async function goOn(pending: Pending, index: number, rate: RequestRate, shareMs: number): Promise<Proof> {
-    pending.failures.push(new RateReachedError(rate.view().nextInMs, rate.longestMs + shareMs / 2));
-    return askOne(pending, index + 1);
-  }
+  const shareMsOf = ({ endsAt, serving }: Pending, index: number): number => (endsAt - performance.now()) / (serving.length - index);
 
   /** Waits at most `shareMs` until a batch of a provider with a `rate` takes the stamp. */
   async function waitInLane(pending: Pending, index: number, rate: RequestRate, shareMs: number): Promise<Proof> {
@@ -164,50 +124,13 @@ export function createProviderPool(options: {
     return proof ?? goOn(pending, index, rate, shareMs);
   }
 
-  async function askAlone(pending: Pending, index: number): Promise<Proof> {
-    const { subject, serving } = pending;
-    const member = serving[index];
-    const shareMs = shareMsOf(pending, index);
-    if (!member || shareMs <= 0) giveUp(pending);
-    try {
-      return await member.ask(subject, shareMs, 1);
-    } catch (error) {
-      if (error instanceof RateReachedError && takesLeaf(member, subject)) return askOne(pending, index);
-      noteFailure(error, member, { tokenId: subject.tokenId }, [pending]);
-    }
-    return askOne(pending, index + 1);
-  }
-
   /**
-   * Sends one request for all, starting with provider number `start`. If a provider fails, the next provider is asked for the same root, so that no
-   * imprint is in two trees. If the next provider cannot take the whole group as one batch, each stamp continues alone.
+   * Asks the next provider, because this one allows no request in time. If there is none, the stamp is tried again some time before a request may go,
+   * so that it waits with others and shares the request.
    */
-  async function askTogether(group: readonly [Pending, ...Pending[]], start: number): Promise<readonly (Proof | Promise<Proof>)[]> {
-    const [oldest] = group;
-    if (group.length === 1) return [askAlone(oldest, start)];
-    const [first, ...others] = group.map(({ subject }) => subject.imprint);
-    const tree = plantTree([first!, ...others]);
-    for (const [index, member] of oldest.serving.entries()) {
-      if (index < start) continue;
-      if (!takesGroup(member, group)) return group.map((pending) => askOne(pending, index));
-      const shareMs = shareMsOf(oldest, index);
-      if (shareMs <= 0) break;
-      try {
-        const isPromised = group.every(({ subject }) => subject.isPromised);
-        const { requiresQualified = false } = oldest.subject;
-        const root = { tokenId: tree.batchId, imprint: tree.root, tier: 'basic', requiresQualified, isPromised } as const;
-        const answer = await member.ask(root, shareMs, group.length);
-        const batch = tree.batchOf(answer);
-        const proofs = tree.proofsOf(batch);
-        const leaves = group.map(({ subject: { tokenId } }, i) => ({ tokenId, blind: proofs[i]!.path[0]! }));
-        await keepBatch(batch, leaves);
-        return proofs;
-      } catch (error) {
-        if (error instanceof RateReachedError) return group.map((pending) => askOne(pending, index));
-        noteFailure(error, member, { batchId: tree.batchId, stamps: group.length }, group);
-      }
-    }
-    return group.map(async (pending) => giveUp(pending));
+  async function goOn(pending: Pending, index: number, rate: RequestRate, shareMs: number): Promise<Proof> {
+    pending.failures.push(new RateReachedError(rate.view().nextInMs, rate.longestMs + shareMs / 2));
+    return askOne(pending, index + 1);
   }
 
   /**
@@ -238,8 +161,84 @@ export function createProviderPool(options: {
     return lane;
   }
 
-  const stamp = async (subject: StampSubject) =>
-    askOne({ subject, serving: servingOf(subject), endsAt: performance.now() + deadlineMs, failures: [] }, 0);
+  async function askAlone(pending: Pending, index: number): Promise<Proof> {
+    const { subject, serving } = pending;
+    const member = serving[index];
+    const shareMs = shareMsOf(pending, index);
+    if (!member || shareMs <= 0) giveUp(pending);
+    try {
+      return await member.ask(subject, shareMs, 1);
+    } catch (error) {
+      if (error instanceof RateReachedError && takesLeaf(member, subject)) return askOne(pending, index);
+      recordOrThrow(error, member, { tokenId: subject.tokenId }, [pending]);
+    }
+    return askOne(pending, index + 1);
+  }
+
+  /**
+   * Sends one request for all, starting with provider number `start`. If a provider fails, the next provider is asked for the same root, so that no
+   * imprint is in two trees. If the next provider cannot take the whole group as one batch, each stamp continues alone.
+   */
+  async function askTogether(group: readonly [Pending, ...Pending[]], start: number): Promise<readonly (Proof | Promise<Proof>)[]> {
+    const [oldest] = group;
+    if (group.length === 1) return [askAlone(oldest, start)];
+    const [first, ...others] = group.map(({ subject }) => subject.imprint);
+    const tree = plantTree([first!, ...others]);
+    for (const [index, member] of oldest.serving.entries()) {
+      if (index < start) continue;
+      if (!takesGroup(member, group)) return group.map((pending) => askOne(pending, index));
+      const shareMs = shareMsOf(oldest, index);
+      if (shareMs <= 0) break;
+      try {
+        const isPromised = group.every(({ subject }) => subject.isPromised);
+        const { requiresQualified = false } = oldest.subject;
+        const root = { tokenId: tree.batchId, imprint: tree.root, tier: 'basic', requiresQualified, isPromised } as const;
+        const answer = await member.ask(root, shareMs, group.length);
+        const batch = tree.batchOf(answer);
+        const proofs = tree.proofsOf(batch);
+        const leaves = group.map(({ subject: { tokenId } }, i) => ({ tokenId, blind: proofs[i]!.path[0]! }));
+        await keepBatch(batch, leaves);
+        return proofs;
+      } catch (error) {
+        if (error instanceof RateReachedError) return group.map((pending) => askOne(pending, index));
+        recordOrThrow(error, member, { batchId: tree.batchId, stamps: group.length }, group);
+      }
+    }
+    return group.map(async (pending) => giveUp(pending));
+  }
+
+  /**
+   * Logs a failure, and adds it to each stamp of the request.
+   *
+   * @param ids of the failed stamp or batch
+   * @throws ServiceError if `error` is one: the fault is ours, so another provider would not help
+   */
+  function recordOrThrow(error: unknown, { provider: { name } }: Member, ids: object, group: readonly Pending[]): void {
+    if (error instanceof ServiceError) throw error;
+    for (const { failures } of group) failures.push(error);
+    if (error instanceof RateReachedError) return;
+    if (error instanceof TierUnavailableError) {
+      log.warn({ outcome: 'failed', reason: error.message, provider: name, ...ids }, 'a stamp that must be qualified is not');
+    } else if (error instanceof TsaRefusedError) {
+      log.info({ outcome: 'refused', code: error.fault, reason: error.message, provider: name, ...ids }, 'the TSA refused the request');
+    } else log.warn({ err: error, provider: name, ...ids }, `provider ${name} failed`);
+  }
+
+  function giveUp({ failures, serving }: Pending): never {
+    const refusals = failures.filter((error) => error instanceof TsaRefusedError);
+    const refusal = refusals.find(({ fault }) => fault !== undefined) ?? refusals[0];
+    if (refusal && refusals.length === serving.length) throw refusal;
+    const unqualified = failures.filter((error) => error instanceof TierUnavailableError);
+    const [refused = unqualified[0]] = unqualified.filter(({ isPassing }) => isPassing);
+    if (refused && unqualified.length === failures.length) refuse(refused);
+    const timeless = failures.find((error) => error instanceof TimeUnavailableError);
+    if (timeless && failures.every((error) => error instanceof TimeUnavailableError || error instanceof TsaRefusedError)) throw timeless;
+    const isRate = (error: unknown) => error instanceof RateReachedError;
+    const [soonest] = failures.filter(isRate).sort((a, b) => a.retryInMs - b.retryInMs);
+    // If another provider failed, it may be there again soon.
+    if (soonest) throw failures.length === serving.length && failures.every(isRate) ? soonest : new RateReachedError(0);
+    throw new ProviderError('every provider failed', { cause: new AggregateError(failures) });
+  }
 
   return {
     name: preferred.name,
@@ -272,3 +271,20 @@ export function createProviderPool(options: {
     },
   };
 }
+
+/** Resolves when the provider allows a request. Another worker may take it first. */
+async function untilAllowed(rate: RequestRate): Promise<void> {
+  await restOfTurn();
+  for (;;) {
+    const { nextInMs } = rate.view();
+    if (nextInMs === 0) return;
+    await delay(Math.min(nextInMs, longestLookMs), undefined, { ref: false });
+  }
+}
+
+function takesLeaf({ provider: { aggregate } }: Member, { callerKind, asked }: StampSubject): boolean {
+  return aggregate !== undefined && callerKind !== undefined && asked === undefined && aggregate.callers.includes(callerKind);
+}
+
+const takesGroup = (member: Member, group: readonly Pending[]): boolean =>
+  group.length <= (member.provider.aggregate?.maxLeaves ?? 0) && group.every(({ subject }) => takesLeaf(member, subject));

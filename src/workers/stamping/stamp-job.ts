@@ -17,11 +17,36 @@ import { announce } from '../webhooks/index.ts';
 import { type Appending, createOutputAppender, type StampedOutput } from './output-appender.ts';
 import { makeStamps } from './stamp-maker.ts';
 
-/** In the last tenth of the wait a failure is not reported, because the reply might come too late. Instead the stamp is owed: the job retries it. */
+/**
+ * Whether a caller waits for the stamp of an item, by the time when the API accepted the item.
+ *
+ * - `promised`: nobody waits. The service has promised the stamp.
+ * - `awaited`: the caller certainly still waits, so a failure can be reported.
+ * - `unsure`: nobody knows, so no failure is reported, and the stamp is owed: the job retries it. In the last tenth of the wait, the reply might come
+ *   too late. And the clocks of API and worker may differ: the item seems to come from the future by more than a tenth of the wait.
+ * - `over`: the caller got 504, which promises the stamp. The job retries it.
+ *
+ * As time passes, an item is `awaited`, then `unsure`, then `over`. If the clocks differ much, it is `unsure` at first. `handOver` makes it `promised`.
+ */
+type CallerWait = 'promised' | 'awaited' | 'unsure' | 'over';
+
+const nobodyWaits: readonly CallerWait[] = ['promised', 'over'];
+
+/** The share of the wait in which a failure is reported. */
 const shareOfWait = 0.9;
 
 /** The shortest pause of a job whose stamps wait for the rate of a provider, in milliseconds. */
 const shortestPauseMs = 1_000;
+
+/** The items of a job that one run makes together. */
+interface JobPart {
+  readonly replyTo: string;
+  readonly items: readonly StampItem[];
+  /** The other unfinished items of the job. */
+  readonly others: readonly StampItem[];
+  /** Whether an earlier run or another job may have made some of the stamps. */
+  readonly mayExist: boolean;
+}
 
 /**
  * The processors of both queues of stamps, which append outputs in one order. They make the stamps of one job and send the API one message with the
@@ -79,30 +104,26 @@ export function createStampProcessors(tools: WorkerTools) {
     if (replies.length > 0) await sendReplies(replyTo, replies);
   }
 
-  /**
-   * Whether the caller certainly still waits, so that a failure can be reported. The clocks of API and worker may differ: if the item seems to come
-   * from the future by more than a tenth of the wait, nobody knows, and the stamp is owed.
-   */
-  function isFinal({ acceptedAt, isPromised = false }: StampItem): boolean {
+  function waitOf({ acceptedAt, isPromised = false }: StampItem): CallerWait {
+    if (isPromised) return 'promised';
     const ageMs = clock() - acceptedAt;
-    return !isPromised && ageMs >= (shareOfWait - 1) * waitMs && ageMs < shareOfWait * waitMs;
+    if (ageMs > waitMs) return 'over';
+    return ageMs >= (shareOfWait - 1) * waitMs && ageMs < shareOfWait * waitMs ? 'awaited' : 'unsure';
   }
 
-  /** Whether the item can change its queue, and its caller does not wait, or no longer. */
-  const canLeave = ({ acceptedAt, isPromised = false, output }: StampItem) => !output && (isPromised || clock() - acceptedAt > waitMs);
+  /** Whether a failure of the item is reported. Otherwise the item is owed. */
+  const isFinal = (item: StampItem): boolean => waitOf(item) === 'awaited';
+
+  /** Whether an item leaves before its job runs: certainly nobody waits for it, and it may change its queue. */
+  const canLeave = (item: StampItem): boolean => !item.output && nobodyWaits.includes(waitOf(item));
 
   /**
    * Makes the items' stamps and replies to their callers. Returns the items that are still owed, and when to try again if they wait only for the rate
    * of a provider.
-   *
-   * @param others the job's other unfinished items
    */
   async function work(
-    replyTo: string,
-    items: StampItem[],
-    others: readonly StampItem[],
+    { replyTo, items, others, mayExist }: JobPart,
     run: JobRun,
-    mayExist: boolean,
   ): Promise<{ owed: StampItem[]; retryInMs: number | undefined }> {
     const { stored, failed, refused, owed, retryInMs } = await makeStamps(tools, items, { mayExist, isFinal });
     const storedIds = new Set(stored.map(({ tokenId }) => tokenId));
@@ -123,18 +144,18 @@ export function createStampProcessors(tools: WorkerTools) {
 
     // Failures are reported last: if the job reported them earlier, stopped and ran again, it could make a stamp that a caller already knows as
     // failed. If a caller's time ran out meanwhile, no failure is reported, and the stamp is owed.
-    const told = failed.filter(({ item }) => isFinal(item));
-    const kept = [...owed, ...failed.filter((one) => !told.includes(one)).map(({ item }) => item)];
+    const reported = failed.filter(({ item }) => isFinal(item));
+    const kept = [...owed, ...failed.filter((one) => !reported.includes(one)).map(({ item }) => item)];
     const contentInUse = new Set([...stored, ...kept].map(({ sealed }) => sealed?.contentId));
     await removeContents(items.filter(({ sealed }) => sealed && !contentInUse.has(sealed.contentId)));
     const replies = [
-      ...told.map(({ item: { tokenId }, code }): WorkerReply => ({ outcome: 'failed', tokenId, code })),
+      ...reported.map(({ item: { tokenId }, code }): WorkerReply => ({ outcome: 'failed', tokenId, code })),
       ...refused.map(({ item: { tokenId }, code, fault }): WorkerReply => ({ outcome: 'failed', tokenId, code, fault })),
     ];
     if (replies.length > 0) {
       if (!(await run.isOurs())) throw new ProviderError('another worker has taken the job over and will answer');
       void sendReplies(replyTo, replies);
-      store.counters.addStamps(told.map(({ tally }) => tally));
+      store.counters.addStamps(reported.map(({ tally }) => tally));
     }
     return { owed: kept, retryInMs: kept.length === owed.length ? retryInMs : undefined };
   }
@@ -143,7 +164,7 @@ export function createStampProcessors(tools: WorkerTools) {
   async function workApart({ replyTo, items, isRepeated = false }: StampJob, run: JobRun) {
     const broken: { readonly item: StampItem; readonly error: unknown }[] = [];
     try {
-      return { ...(await work(replyTo, items, [], run, run.isRetry || isRepeated)), broken };
+      return { ...(await work({ replyTo, items, others: [], mayExist: run.isRetry || isRepeated }, run)), broken };
     } catch (error) {
       if (isTransient(error)) throw error;
     }
@@ -151,7 +172,8 @@ export function createStampProcessors(tools: WorkerTools) {
     for (const [index, item] of items.entries()) {
       const later = items.slice(index + 1);
       try {
-        owed.push(...(await work(replyTo, [item], [...later, ...broken.map((one) => one.item)], run, true)).owed);
+        const others = [...later, ...broken.map((one) => one.item)];
+        owed.push(...(await work({ replyTo, items: [item], others, mayExist: true }, run)).owed);
       } catch (error) {
         if (isTransient(error)) {
           // Do not run answered items again.

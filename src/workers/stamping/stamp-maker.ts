@@ -1,6 +1,6 @@
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { digestCharacters, type Proof, type RequestFault, timeOfId } from '../../shared/domain/stamp.ts';
-import type { StampItem, TimeStampReqFields } from '../../shared/queue/jobs.ts';
+import { isForPromisedQueue, type StampItem, type TimeStampReqFields } from '../../shared/queue/jobs.ts';
 import { withoutCertificates } from '../../shared/rfc3161/index.ts';
 import type { StampTally } from '../../shared/store/counters.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
@@ -152,9 +152,9 @@ const distinct = (items: readonly StampItem[]): StampItem[] => [
 ];
 
 async function attempt({ provider, log }: WorkerTools, item: StampItem): Promise<Attempt> {
-  const { tokenId, imprint, tier, requiresQualified = false, caller, output } = item;
+  const { tokenId, imprint, tier, requiresQualified = false, caller } = item;
   // Promised outputs are in jobs with stamps that callers wait for (W8), so they must not delay these.
-  const isPromised = item.isPromised === true && output === undefined;
+  const isPromised = isForPromisedQueue(item);
   const asked = item.asked && parametersOf(item.asked);
   if (imprint.digest.length !== digestCharacters[imprint.algorithm])
     throw new Error(`the digest of ${tokenId} is not a ${imprint.algorithm}`);

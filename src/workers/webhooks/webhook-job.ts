@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { callbackSchema, stampTokenOf } from '../../shared/contract/stamp.ts';
 import { type WorkflowCompleteResponse, workflowStampResponseOf } from '../../shared/contract/workflow.ts';
 import { addressesUnder, workflowPath } from '../../shared/domain/addresses.ts';
@@ -44,7 +45,7 @@ interface Addressed {
 export function createWebhookProcessor(tools: WorkerTools, sendWebhook: SendWebhook): (job: WebhookJob, run: JobRun) => Promise<void> {
   const { config, store, tokenJudge, clock, monotonic, log } = tools;
   const { stamps, outputs, workflows, keys } = store;
-  const shares = createShares({ places: placesOf('webhooks', config.WORKER_CONCURRENCY), monotonic });
+  const shares = createDeliveryShares({ places: placesOf('webhooks', config.WORKER_CONCURRENCY), monotonic });
   const addressOf = addressesUnder(config.PUBLIC_BASE_URL);
   const workerStartedAt = { clock: clock(), monotonic: monotonic() };
   /** How long this worker runs. */
@@ -131,10 +132,13 @@ export function createWebhookProcessor(tools: WorkerTools, sendWebhook: SendWebh
     if (!webhook) return;
     const { url, product, id, body: makeBody } = webhook;
     const place = shares.take(product, new URL(url).host);
-    const told = { requestId: job.requestId, event: job.event, webhookId: id };
+    const logFields = { requestId: job.requestId, event: job.event, webhookId: id };
     if ('waitMs' in place) {
       if (waitedMs(job) <= waitForMs) throw new NotItsTurnError(place.waitMs);
-      log.error({ ...told, fault: 'other webhooks of the same product used all places' }, 'a webhook was given up: it waited too long');
+      log.error(
+        { ...logFields, fault: 'other webhooks of the same product used all places' },
+        'a webhook was given up: it waited too long',
+      );
       return;
     }
     const startedAt = clock();
@@ -142,11 +146,11 @@ export function createWebhookProcessor(tools: WorkerTools, sendWebhook: SendWebh
       const body = await makeBody();
       if (body === undefined) return;
       await sendWebhook({ url, id, event: job.event, body });
-      log.info({ ...told, outcome: 'done' }, 'a webhook was delivered');
+      log.info({ ...logFields, outcome: 'done' }, 'a webhook was delivered');
     } catch (error) {
       if (!(error instanceof WebhookError)) throw error;
       await judgeFailure(job, startedAt, run, error);
-      log.error({ ...told, fault: error.message }, 'a webhook was given up');
+      log.error({ ...logFields, fault: error.message }, 'a webhook was given up');
     } finally {
       place.release();
     }
@@ -215,7 +219,7 @@ interface Share {
   lastAskAt: number;
 }
 
-/** The place of one delivery. Call `release` exactly once. */
+/** The place of one delivery. Call `release` exactly once: a second call throws. */
 export interface Place {
   release(): void;
 }
@@ -229,7 +233,7 @@ interface Shares {
  * Counts the current deliveries of this worker, so that one product's receivers that do not answer never take all places (N5). Shares are never
  * removed: there is at most one for each product with a service token.
  */
-export function createShares({ places, monotonic }: { places: number; monotonic: Clock }): Shares {
+export function createDeliveryShares({ places, monotonic }: { places: number; monotonic: Clock }): Shares {
   const mostOfProduct = quarterOf(places);
   const mostAtHost = quarterOf(mostOfProduct);
   const shares = new Map<string, Share>();
@@ -245,8 +249,11 @@ export function createShares({ places, monotonic }: { places: number; monotonic:
       }
       share.underWay += 1;
       share.atHost.set(host, atHost + 1);
+      let isReleased = false;
       return {
         release: () => {
+          assert(!isReleased, 'a place is released only once');
+          isReleased = true;
           share.underWay -= 1;
           const left = share.atHost.get(host)! - 1;
           if (left > 0) share.atHost.set(host, left);

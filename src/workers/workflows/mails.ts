@@ -14,7 +14,7 @@ import type { WorkerTools } from '../tools.ts';
 /** How long sending a mail is retried (W12). */
 const tryForMs = 3_600_000;
 
-interface Order {
+interface ClientMailing {
   /** For logs: `the mail with the link`. */
   readonly name: string;
   readonly workflow: WorkflowRecord;
@@ -31,15 +31,15 @@ interface Order {
  *
  * @throws MailError if it should be retried; ServiceError `store_unavailable`
  */
-async function sendToClient(tools: WorkerTools, { name, workflow, job, baseUrl, build, record }: Order): Promise<void> {
+async function sendToClient(tools: WorkerTools, { name, workflow, job, baseUrl, build, record }: ClientMailing): Promise<void> {
   const { config, store, mail, clock, log } = tools;
   const { _id: workflowId, email: to, agentId } = workflow;
-  const told = { requestId: job.requestId, workflowId };
+  const logFields = { requestId: job.requestId, workflowId };
   const recipientKey = await store.keys.secret('recipients');
   const recipient = recipientHash(recipientKey, to);
   if (await store.blockedRecipients.blockedAt(recipient)) {
     await record({ failedAt: new Date(clock()), fault: 'the recipient has stopped mails' });
-    log.info({ ...told, outcome: 'refused' }, `${name} was not sent: its recipient has stopped the mails`);
+    log.info({ ...logFields, outcome: 'refused' }, `${name} was not sent: its recipient has stopped the mails`);
     return;
   }
   const from = config.MAIL_FROM ?? 'qstamp <no-reply@localhost>';
@@ -53,11 +53,11 @@ async function sendToClient(tools: WorkerTools, { name, workflow, job, baseUrl, 
     const isOver = isFinal || clock() - job.acceptedAt >= tryForMs;
     await record(isOver ? { failedAt: new Date(clock()), fault } : { fault });
     if (!isOver) throw error;
-    log.error({ ...told, fault }, `${name} was given up`);
+    log.error({ ...logFields, fault }, `${name} was given up`);
     return;
   }
   await record({ sentAt: new Date(clock()) });
-  log.info({ ...told, outcome: 'done' }, `${name} was sent`);
+  log.info({ ...logFields, outcome: 'done' }, `${name} was sent`);
 }
 
 const minuteMs = 60_000;

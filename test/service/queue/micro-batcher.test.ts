@@ -62,6 +62,12 @@ test('a failed batch does not affect the items that wait behind it', async () =>
   expect(await next).toBe(4);
 });
 
+test('if a batch returns too few results, all its items fail', async () => {
+  const { add } = createMicroBatcher<number, number>({ maxItems: 64, gather: restOfTurn, send: async ([first]) => [first!] });
+  const fault = { status: 'rejected', reason: { message: 'send returns a result for each item' } };
+  expect(await Promise.allSettled([add(1), add(2)])).toMatchObject([fault, fault]);
+});
+
 test('an item that arrives while a batch is gathered joins it', async () => {
   const { add, sent, batches } = startBatcher(64, { gather: restOfTurn });
   const added = [add(1)];

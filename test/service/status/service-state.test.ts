@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { assess, type Sighting } from '../../../src/api/status/status.ts';
+import { assess, type ObservedParts } from '../../../src/api/status/status.ts';
 import type { Heartbeat, ProviderHealth } from '../../../src/shared/redis/heartbeat.ts';
 
 const health = (members: Partial<ProviderHealth> = {}): ProviderHealth => ({
@@ -15,7 +15,7 @@ const health = (members: Partial<ProviderHealth> = {}): ProviderHealth => ({
 
 const worker = (providers: ProviderHealth[], mail: Heartbeat['mail'] = 'ok'): Heartbeat => ({ at: 0, providers, mail, isStoreFull: false });
 
-const well: Sighting = {
+const well: ObservedParts = {
   isStoreUp: true,
   refusing: { redis: false, mongodb: false },
   workers: [worker([health()])],
@@ -35,7 +35,7 @@ const well: Sighting = {
   stampWaitMs: 10_000,
 };
 
-const statusOf = (change: Partial<Sighting>) => assess({ ...well, ...change }).status;
+const statusOf = (change: Partial<ObservedParts>) => assess({ ...well, ...change }).status;
 
 describe('the state of the service (decisions, Public JSON)', () => {
   test('if all is well the state is operational, without notes', () => {
@@ -44,7 +44,7 @@ describe('the state of the service (decisions, Public JSON)', () => {
     expect(components.every((part) => part.status === 'operational' && part.note === '')).toBe(true);
   });
 
-  test.each<[string, Partial<Sighting>, string]>([
+  test.each<[string, Partial<ObservedParts>, string]>([
     ['no store', { isStoreUp: false }, 'outage'],
     ['no queue', { queue: undefined, workers: undefined }, 'outage'],
     ['no worker', { workers: [] }, 'outage'],

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { createShares, type Place } from '../../../src/workers/webhooks/webhook-job.ts';
+import { createDeliveryShares, type Place } from '../../../src/workers/webhooks/webhook-job.ts';
 
 /** Of 128 places, the default of a worker. */
 function createLab() {
   let now = 1_000_000;
-  const shares = createShares({ places: 128, monotonic: () => now });
+  const shares = createDeliveryShares({ places: 128, monotonic: () => now });
   /** Takes this many places, and returns the pauses of requests that got none. */
   const take = (product: string, host: string, count = 1) => {
     const answers = Array.from({ length: count }, () => shares.take(product, host));
@@ -30,6 +30,7 @@ test('N5: a host has eight places, a product 32, and neither takes places from a
 
   for (const place of atFirstHost.places.slice(0, 2)) place.release();
   expect(take('a', 'a1', 9).places).toHaveLength(2);
+  expect(() => atFirstHost.places[0]!.release()).toThrow('released only once');
 });
 
 test('N5: without a place a webhook pauses for a second; each further one starts a hundredth of a second later', () => {
@@ -50,7 +51,7 @@ test.each([
   [4, 1],
   [16, 4],
 ])('N5: a worker that sends %i webhooks at a time has %i places for a product', (places, ofProduct) => {
-  const shares = createShares({ places, monotonic: () => 0 });
+  const shares = createDeliveryShares({ places, monotonic: () => 0 });
   const taken = Array.from({ length: 20 }, (_, index) => shares.take('a', `host-${index}`)).filter((answer) => 'release' in answer);
   expect(taken).toHaveLength(ofProduct);
 });

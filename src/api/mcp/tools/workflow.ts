@@ -13,7 +13,7 @@ import {
 import { evidencePath, workflowPath } from '../../../shared/domain/addresses.ts';
 import { ServiceError } from '../../../shared/domain/service-error.ts';
 import { madeOf } from '../../stamps/index.ts';
-import { completeWorkflow, findWorkflow, openWorkflow, readWorkflowState, stampOutputs, startWorkflow } from '../../workflows/index.ts';
+import { findWorkflow, openWorkflow, readWorkflowState, requestCompletion, stampOutputs, startWorkflow } from '../../workflows/index.ts';
 import { adding, reading, toolOf } from './tool.ts';
 
 const workflowStartTool = toolOf({
@@ -84,7 +84,7 @@ const workflowCompleteTool = toolOf({
   answer: workflowCompleteAnswer,
   run: async ({ workflow_id: id, workflow_token }, { tools, requestId, idempotencyKey, guards, links, baseUrl }) => {
     const workflow = await guards.lookUp(() => openWorkflow(tools, id, workflow_token));
-    const { answer, isReplayed } = await completeWorkflow(tools, workflow, { requestId, idempotencyKey, baseUrl });
+    const { answer, isReplayed } = await requestCompletion(tools, workflow, { requestId, idempotencyKey, baseUrl });
     const urls = { page_url: links.absolute(workflowPath(id)), bundle_url: links.absolute(evidencePath(id, 'zip')) };
     return { answer: { ...answer, verify_url: links.absolute(answer.verify_url), ...urls }, isReplayed };
   },

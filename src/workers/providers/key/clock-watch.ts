@@ -78,7 +78,7 @@ export function watchClock(options: {
   const { provider, servers, maxDriftMs, time, askServer, log } = options;
   const opinions = new Map<string, Opinion>();
   const unwelcomeUntilMs = new Map<string, number>();
-  let told: ClockState | undefined;
+  let loggedState: ClockState | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
@@ -101,13 +101,14 @@ export function watchClock(options: {
     return { state, driftMs: medianOf(said.map(({ driftMs }) => driftMs)) };
   };
 
-  const tell = () => {
+  const logChange = () => {
     const { state, driftMs } = read();
-    if (state === told) return;
-    told = state;
-    const said = { provider, clock: state, driftMs, maxDriftMs };
-    if (state === 'ok') log.info(said, 'the clock is confirmed');
-    else log.error({ ...said, outcome: 'failed', code: 'time_not_available' }, 'the clock is not confirmed: no time-stamps are issued');
+    if (state === loggedState) return;
+    loggedState = state;
+    const logFields = { provider, clock: state, driftMs, maxDriftMs };
+    if (state === 'ok') log.info(logFields, 'the clock is confirmed');
+    else
+      log.error({ ...logFields, outcome: 'failed', code: 'time_not_available' }, 'the clock is not confirmed: no time-stamps are issued');
   };
 
   const askOne = async (server: TimeServer): Promise<boolean> => {
@@ -129,8 +130,8 @@ export function watchClock(options: {
   const askAll = async (): Promise<void> => {
     const haveAnswered = await Promise.all(servers.map(askOne));
     if (isClosed) return;
-    tell();
-    const isWell = told === 'ok' && haveAnswered.every(Boolean);
+    logChange();
+    const isWell = loggedState === 'ok' && haveAnswered.every(Boolean);
     timer = setTimeout(() => void askAll(), isWell ? askEveryMs : askAgainMs).unref();
   };
   let firstAnswers: Promise<void> | undefined = askAll().finally(() => {
@@ -142,13 +143,13 @@ export function watchClock(options: {
       if (firstAnswers) await firstAnswers;
       const { state, driftMs } = read();
       if (state === 'ok') return;
-      tell();
+      logChange();
       const why = state === 'unknown' ? 'no source has confirmed the clock' : `the clock is off by ${Math.round(driftMs ?? 0)} ms`;
       throw new TimeUnavailableError(`${why}; ${maxDriftMs} ms are allowed`);
     },
     noteTsaTime: ({ name, genTimeMs, uncertaintyMs, sentAtMs, receivedAtMs }) => {
       note(name, genTimeMs - (sentAtMs + receivedAtMs) / 2, uncertaintyMs + (receivedAtMs - sentAtMs) / 2);
-      tell();
+      logChange();
     },
     read,
     close: () => {
