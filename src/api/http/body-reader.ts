@@ -100,17 +100,21 @@ export function createBodyReader(app: FastifyInstance, options: BodyReaderOption
     const timer = setTimeout(() => {
       fail(new ServiceError('request_timeout', `The body did not arrive in time: the limit is ${Math.ceil(mostMs / 1_000)} seconds.`));
     }, mostMs);
-    const detach = () => {
+    // Not in `finally`: the stream closes before that, and making an error for each request costs more than reading it.
+    const onEnd = () => {
       clearTimeout(timer);
-      payload.off('data', onData).off('end', resolve).off('close', onClose);
+      payload.off('data', onData).off('close', onClose);
+      resolve();
     };
     const fail = (error: unknown) => {
+      clearTimeout(timer);
+      payload.off('end', onEnd).off('close', onClose);
       reject(error);
       // Reads and drops the rest.
       payload.off('data', onData).resume();
     };
-    payload.on('data', onData).on('end', resolve).on('error', onClose).on('close', onClose);
-    return promise.finally(detach);
+    payload.on('data', onData).on('end', onEnd).on('error', onClose).on('close', onClose);
+    return promise;
   }
 
   return {

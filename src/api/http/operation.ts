@@ -121,8 +121,11 @@ export const asyncApplied = (preferences: Preferences): string => {
   return seconds > 0 ? `respond-async, wait=${seconds}` : 'respond-async';
 };
 
+const noPreferences: Preferences = { respondAsync: false, waitSeconds: 0, returnDetails: false };
+
 /** Reads the header. Preferences that are unknown or malformed are ignored (RFC 7240 §2). If a preference is repeated, the first one counts. */
-export function readPrefer(given: string | readonly string[] = ''): Preferences {
+export function readPrefer(given: string | readonly string[] | undefined): Preferences {
+  if (given === undefined) return noPreferences;
   const said = new Map<string, string>();
   for (const preference of [given].flat().join(',').split(',')) {
     const [name = '', value = ''] = (preference.split(';', 1)[0] ?? '').split('=').map((part) => part.trim().toLowerCase());

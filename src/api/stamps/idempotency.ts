@@ -26,7 +26,7 @@ export interface Identity {
   readonly resourceId: string;
   /** Whether an earlier request had the same key. */
   readonly isRepeated: boolean;
-  /** Makes 32 bytes in base64url, which are not stored. A repeated request gets the same secret, and so the same answer. Without a key, each call differs. */
+  /** Makes 32 bytes in base64url, which are not stored. A repeated request gets the same secret, and so the same answer. */
   secret(): string;
 }
 
@@ -40,7 +40,12 @@ export async function identify(tools: ApiTools, request: IdentifiedRequest): Pro
   const { key, passLimit } = request;
   if (key !== undefined) return bind(tools, { ...request, key });
   await passLimit?.();
-  return { resourceId: randomUUIDv7(), isRepeated: false, secret: () => randomBytes(secretBytes).toString('base64url') };
+  let made: string | undefined;
+  const secret = () => {
+    made ??= randomBytes(secretBytes).toString('base64url');
+    return made;
+  };
+  return { resourceId: randomUUIDv7(), isRepeated: false, secret };
 }
 
 const secretBytes = 32;

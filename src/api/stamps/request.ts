@@ -23,8 +23,8 @@ export interface StampingRequest<Order> {
 export interface NamedOrder<Order> {
   readonly order: Order;
   readonly tokenId: string;
-  /** For sealed content. A repeated request gets the same. */
-  readonly secret: string;
+  /** Makes the secret for sealed content. A repeated request gets the same. */
+  readonly secret: () => string;
 }
 
 /** How stamps and outputs of workflows differ. */
@@ -97,8 +97,7 @@ async function begin<Order, Made, Addresses>(
   begunAt: number,
 ) {
   const { resourceId, isRepeated, secret } = await identify(tools, { ...identity, key, passLimit });
-  const shared = { secret: secret() };
-  const named = entries.map(({ index, order }) => ({ ...shared, order, tokenId: isBulk ? idInSeries(resourceId, index) : resourceId }));
+  const named = entries.map(({ index, order }) => ({ secret, order, tokenId: isBulk ? idInSeries(resourceId, index) : resourceId }));
   const made: ReadonlyMap<string, Promise<Made>> = isRepeated ? await findMade(named) : new Map();
   made.forEach(handled);
   const missing = named.filter(({ tokenId }) => !made.has(tokenId));

@@ -107,8 +107,8 @@ async function itemOf(
     ...(callback && { callback: await encryptForStamp(keys, tokenId, callback) }),
     ...(content && {
       sealed: {
-        contentId: await sealedContents.put(tokenId, sealContent(secret, tokenId, content)),
-        secretSha256: digestOfSecret(secret),
+        contentId: await sealedContents.put(tokenId, sealContent(secret(), tokenId, content)),
+        secretSha256: digestOfSecret(secret()),
         bytes: content.length,
       },
     }),
@@ -116,7 +116,7 @@ async function itemOf(
   };
 }
 
-const sealedUrlOf = ({ order, tokenId, secret }: NamedStamp): string | null => (order.content ? sealedPath(tokenId, secret) : null);
+const sealedUrlOf = ({ order, tokenId, secret }: NamedStamp): string | null => (order.content ? sealedPath(tokenId, secret()) : null);
 
 const tokenOf = (named: NamedStamp, reply: Parameters<typeof stampTokenOf>[1]): StampToken =>
   stampTokenOf({ ...named.order, tokenId: named.tokenId }, reply, sealedUrlOf(named));
