@@ -92,12 +92,13 @@ async function run(signal: AbortSignal): Promise<number> {
   const opened: (() => Promise<void>)[] = [];
   try {
     const ports = readPorts();
-    const given = { REDIS_URL: readSetting('REDIS_URL'), MONGODB_URL: readSetting('MONGODB_URL') };
+    const redis = ['REDIS_URL', 'REDIS_SENTINELS', 'REDIS_CLUSTER_NODES'].map(readSetting).find(Boolean);
+    const given = { REDIS_URL: redis, MONGODB_URL: readSetting('MONGODB_URL') };
     const stack = await startStack(context, { env: given, redis: { preferredPort: ports.redis }, mongo: { preferredPort: ports.mongo } });
     opened.push(() => stack.stop());
 
     const env: NodeJS.ProcessEnv = { ...process.env };
-    if (!isSet('REDIS_URL')) env.REDIS_URL = stack.redisUrl;
+    if (redis === undefined) env.REDIS_URL = stack.redisUrl;
     if (!isSet('MONGODB_URL')) env.MONGODB_URL = stack.mongoUrl;
     if (!isSet('MASTER_KEY')) env.MASTER_KEY_FILE = masterKeyFile(localDir);
     if (!isSet('SMTP_URL')) {

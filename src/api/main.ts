@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { type Config, ConfigError, loadConfig } from '../shared/runtime/config.ts';
 import { type ProcessContext, runProcess } from '../shared/runtime/lifecycle.ts';
@@ -8,6 +9,8 @@ import { openApiTools } from './tools.ts';
 export async function openApi(context: ProcessContext<Config>): Promise<{ url: string }> {
   const tools = await openApiTools(context);
   const app = await buildApp(tools);
+  // For DRAIN_MS, each answer closes its connection, so that balancers move to another API.
+  app.addHook('preClose', () => delay(context.config.DRAIN_MS));
   context.lifecycle.onClose('http', () => app.close());
   await tools.untilReady();
   return { url: await listen(app, context.config) };

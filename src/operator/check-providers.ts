@@ -3,7 +3,7 @@ import { qualifiedSentence } from '../shared/domain/qualification.ts';
 import { ServiceError } from '../shared/domain/service-error.ts';
 import { connectProducer, disconnect, untilReady } from '../shared/redis/connection.ts';
 import { openProviderNotes, type ProviderNotes } from '../shared/redis/provider-notes.ts';
-import { type Environment, parseSettings, settingsSchema } from '../shared/runtime/config.ts';
+import { type Environment, loadRedisSettings, parseSettings, type RedisSettings, settingsSchema } from '../shared/runtime/config.ts';
 import { createLogger, type Logger } from '../shared/runtime/log.ts';
 import { systemClock } from '../shared/runtime/timers.ts';
 import { openStore } from '../shared/store/store.ts';
@@ -25,8 +25,7 @@ export async function checkProviders({ environment, json, print, stderr }: Opera
   const log = createLogger({ level: 'silent', process: 'worker' });
   const lists = await readLists(environment, log);
   await using opened = new AsyncDisposableStack();
-  const redisUrl = () => parseSettings(settingsSchema.pick({ REDIS_URL: true }), environment).REDIS_URL;
-  const notes = isCounted(providers) ? await connectNotes(opened, providers, redisUrl(), log) : undefined;
+  const notes = isCounted(providers) ? await connectNotes(opened, providers, loadRedisSettings(environment), log) : undefined;
   const tsas = await openTsas(providers, { notes, listings: lists && createListings(() => lists), clock: systemClock, log });
   const checks = await Promise.all(
     tsas.map(async (tsa) => {
@@ -138,10 +137,10 @@ const isCounted = (providers: readonly TrustedProvider[]): boolean => providers.
 export async function connectNotes(
   opened: AsyncDisposableStack,
   providers: readonly TrustedProvider[],
-  redisUrl: string,
+  redisSettings: RedisSettings,
   log: Logger,
 ): Promise<ProviderNotes> {
-  const redis = opened.adopt(connectProducer(redisUrl, log), disconnect);
+  const redis = opened.adopt(connectProducer(redisSettings, log), disconnect);
   await untilReady(redis);
   if (isCounted(providers) && redis.status !== 'ready') throw new ServiceError('queue_unavailable', 'REDIS_URL: Redis does not answer.');
   return openProviderNotes({ redis, log });

@@ -2,7 +2,7 @@ import { ServiceError } from '../shared/domain/service-error.ts';
 import { openFailedJobs, type ShownJob } from '../shared/queue/failed-jobs.ts';
 import { isStampJob } from '../shared/queue/jobs.ts';
 import { connectProducer, disconnect, untilReady } from '../shared/redis/connection.ts';
-import { parseSettings, settingsSchema } from '../shared/runtime/config.ts';
+import { loadRedisSettings, parseSettings, settingsSchema } from '../shared/runtime/config.ts';
 import { createLogger } from '../shared/runtime/log.ts';
 import { connectStore } from '../shared/store/connection.ts';
 import { createRefusalStore } from '../shared/store/refusals.ts';
@@ -14,10 +14,11 @@ export async function jobs(
   action: 'failed' | 'retry' | 'drop',
   ids: readonly string[] | 'all',
 ): Promise<OperatorExitCode> {
-  const { REDIS_URL, MONGODB_URL } = parseSettings(settingsSchema.pick({ REDIS_URL: true, MONGODB_URL: true }), environment);
+  const redisSettings = loadRedisSettings(environment);
+  const { MONGODB_URL } = parseSettings(settingsSchema.pick({ MONGODB_URL: true }), environment);
   const log = createLogger({ level: 'silent', process: 'operator' });
   await using opened = new AsyncDisposableStack();
-  const redis = opened.adopt(connectProducer(REDIS_URL, log), disconnect);
+  const redis = opened.adopt(connectProducer(redisSettings, log), disconnect);
   const store = opened.adopt(connectStore(MONGODB_URL, log), ({ close }) => close());
   await untilReady(redis);
   const failed = opened.adopt(openFailedJobs({ redis, log }), ({ close }) => close());

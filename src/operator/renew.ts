@@ -22,7 +22,7 @@ export async function renew({ environment, print, stderr }: Operator): Promise<O
   const clock = systemClock;
   const log = createLogger({ level: config.LOG_LEVEL, process: 'renew', destination: stderr });
   await using opened = new AsyncDisposableStack();
-  const notes = await connectNotes(opened, trust.providers, config.REDIS_URL, log);
+  const notes = await connectNotes(opened, trust.providers, config, log);
   const store = opened.adopt(openStore(config, log), ({ close }) => close());
   try {
     const index = usesTrustedLists(config) ? await readListsInForce(store.trustedLists) : noLists.current();

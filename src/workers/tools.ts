@@ -1,7 +1,7 @@
 import { openFailedJobs } from '../shared/queue/failed-jobs.ts';
 import { createOutputOrder } from '../shared/queue/output-order.ts';
 import { readContentsUnderWay } from '../shared/queue/queue-state.ts';
-import { sendReplies, type WorkerReply } from '../shared/queue/replies.ts';
+import { completionStreamOf, sendReplies, type WorkerReply } from '../shared/queue/replies.ts';
 import { createHandOver, createJobSender } from '../shared/queue/sender.ts';
 import { connectWorker, disconnect } from '../shared/redis/connection.ts';
 import { openProviderNotes } from '../shared/redis/provider-notes.ts';
@@ -48,7 +48,7 @@ export async function openWorkerTools({ config, log, lifecycle }: ProcessContext
   const clock = systemClock;
   const trust = loadTrustSettings(config);
   const listSources = loadListSources(config);
-  const redis = connectWorker(config.REDIS_URL, log);
+  const redis = connectWorker(config, log);
   lifecycle.onClose('redis', () => disconnect(redis));
   const notes = openProviderNotes({ redis, log });
   let lists = noLists;
@@ -88,6 +88,7 @@ export async function openWorkerTools({ config, log, lifecycle }: ProcessContext
     outputOrder: createOutputOrder(redis),
     handOver: promised.handOver,
     sendReplies: (replyTo: string, replies: readonly WorkerReply[]) => sendReplies({ redis, log }, replyTo, replies),
+    completionStream: completionStreamOf(redis),
     readContentsUnderWay: () => readContentsUnderWay({ redis, log }),
     mail: openMail(config, metrics, log),
     engine: createViewEngine(),

@@ -30,7 +30,7 @@ test('E10: a store or a queue that is away or refuses writes: alive, not ready, 
   const { body: before } = await stamp(service);
   const verifies = async () => expect((await verifyById(service, before.token_id)).body.valid).toBe(true);
   await showsState(service, 'operational', ({ counters }) => (counters as { lifetime: { stamps: number } }).lifetime.stamps === 1);
-  const noFigure = { depth: null, oldest_job_age_seconds: null, durability: 'unknown', failed_jobs: null };
+  const noFigure = { depth: null, oldest_job_age_seconds: null, durability: 'unknown', survives: 'unknown', failed_jobs: null };
   const stopped = async ({ stop, start }: Pick<typeof mongo, 'stop' | 'start'>) => {
     await stop();
     return start;

@@ -7,8 +7,9 @@ import { openFailedJobs } from '../../src/shared/queue/failed-jobs.ts';
 import type { JobProcessors, StampJob } from '../../src/shared/queue/jobs.ts';
 import { jobOptionsOf, openQueue } from '../../src/shared/queue/open-queue.ts';
 import { watchQueue } from '../../src/shared/queue/queue-state.ts';
+import { replyBlockMs } from '../../src/shared/queue/replies.ts';
 import { createJobSender } from '../../src/shared/queue/sender.ts';
-import { connectProducer, connectWorker, disconnect, untilReady } from '../../src/shared/redis/connection.ts';
+import { connectBlockingReader, connectProducer, connectWorker, disconnect, untilReady } from '../../src/shared/redis/connection.ts';
 import { eventually } from './eventually.ts';
 import { freshRedisUrl } from './servers.ts';
 import { stampItem } from './stamp-items.ts';
@@ -20,7 +21,7 @@ export const asker = (callerId = 'product:test'): SubmitOptions => ({ callerId, 
 
 /** The API's end of the queues, closed when the test ends. The store has no stamps. */
 export async function openApiEnd(redisUrl: string, maxDepth: number, as: typeof connectWorker = connectProducer) {
-  const redis = as(redisUrl, log);
+  const redis = as({ REDIS_URL: redisUrl }, log);
   onTestFinished(() => disconnect(redis));
   await untilReady(redis);
   const watch = watchQueue({ redis, log });
@@ -28,8 +29,9 @@ export async function openApiEnd(redisUrl: string, maxDepth: number, as: typeof 
   const jobs = createJobSender({ redis, log });
   onTestFinished(() => jobs.close());
   const store = { stamps: { findMany: async () => [] }, workflows: { findCompleted: async () => [] } };
-  const config = { REDIS_URL: redisUrl, QUEUE_MAX_DEPTH: maxDepth };
-  const tools = { config, store, jobs, queueWatch: watch, log } as unknown as ApiTools;
+  const config = { QUEUE_MAX_DEPTH: maxDepth };
+  const repliesRedis = connectBlockingReader({ REDIS_URL: redisUrl }, log, replyBlockMs);
+  const tools = { config, store, jobs, queueWatch: watch, repliesRedis, log } as unknown as ApiTools;
   const submission = openSubmission(tools, { storedReplyOf: async () => undefined });
   onTestFinished(() => submission.close());
   return { watch, submission };
@@ -42,7 +44,7 @@ export async function openQueueLab(url?: string) {
   onTestFinished(async () => {
     for (const close of closing.toReversed()) await close();
   });
-  const redis = connectWorker(redisUrl, log);
+  const redis = connectWorker({ REDIS_URL: redisUrl }, log);
   closing.push(() => disconnect(redis));
   await untilReady(redis);
   const stamps = openQueue<StampJob>('stamps', { redis, log });

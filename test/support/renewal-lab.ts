@@ -58,7 +58,7 @@ export async function renew({ settings }: Service): Promise<string> {
   const log = pino({ level: 'silent' });
   const trust = loadTrustSettings(config);
   const store = openStore(config, log);
-  const redis = connectProducer(config.REDIS_URL, log);
+  const redis = connectProducer(config, log);
   await untilReady(redis);
   const notes = openProviderNotes({ redis, log });
   const providers = await openTsas(trust.providers, { notes, clock: Date.now, log });

@@ -138,6 +138,7 @@ export function ownProduct() {
 export const testSettings = async (overrides: Settings = {}): Promise<Settings> => ({
   NODE_ENV: 'test',
   PORT: '0',
+  DRAIN_MS: '0',
   REDIS_URL: overrides.REDIS_URL ?? (await freshRedisUrl()),
   MONGODB_URL: freshMongoUrl(),
   MASTER_KEY: testMasterKey,

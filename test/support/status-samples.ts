@@ -47,7 +47,7 @@ const operational: StatusFigures = {
   status: {
     ...{ status: 'operational', version: '0.3.0', time: '2026-11-21T11:46:07Z', uptime_seconds: 273_911 },
     ...{ provider: mock, providers: [mock], mail: { status: 'ok' }, trusted_lists: [] },
-    queue: { depth: 0, oldest_job_age_seconds: null, durability: 'every_write', failed_jobs: 0 },
+    queue: { depth: 0, oldest_job_age_seconds: null, durability: 'every_write', survives: 'crash', failed_jobs: 0 },
     evidence: { last_run_at: '2026-11-21T03:00:00Z', due: 0, lapsed: 0, unknown: 0 },
     counters: { last_24h: counters, lifetime: { ...counters, stamps: 1_204_881, failed: 4_017, verifications: 2_771_004 } },
   },
@@ -94,7 +94,7 @@ export const statusSamples = {
         list('SE'),
         list('UK', { state: 'closed', next_update: null }),
       ],
-      queue: { depth: 1, oldest_job_age_seconds: 65, durability: 'every_second', failed_jobs: 3 },
+      queue: { depth: 1, oldest_job_age_seconds: 65, durability: 'every_second', survives: 'nothing', failed_jobs: 3 },
     },
     partsWith({
       Stamping: { status: 'degraded', note: 'Some providers make no stamps.', since: brokeAt },
@@ -110,7 +110,7 @@ export const statusSamples = {
   outage: statusWith(
     {
       ...{ status: 'outage', provider: { ...mock, status: 'outage' }, providers: [{ ...mock, status: 'outage' }] },
-      queue: { depth: null, oldest_job_age_seconds: null, durability: 'unknown', failed_jobs: null },
+      queue: { depth: null, oldest_job_age_seconds: null, durability: 'unknown', survives: 'unknown', failed_jobs: null },
     },
     partsWith({
       Stamping: { status: 'outage', note: 'The queue does not answer.', since: brokeAt },

@@ -23,7 +23,13 @@ const settings = {
 
 /** A queue that accepts everything and has no other jobs. */
 const queue = {
-  jobs: { checkConnection: () => undefined, send: async () => 'acknowledged', close: async () => undefined },
+  jobs: {
+    checkConnection: () => undefined,
+    checkWrite: async () => undefined,
+    replicas: () => 0,
+    send: async () => 'acknowledged',
+    close: async () => undefined,
+  },
   failedJobs: {
     list: async function* () {},
     find: async () => undefined,
@@ -38,6 +44,7 @@ const queue = {
   } satisfies OutputOrder,
   handOver: async () => undefined,
   sendReplies: async () => undefined,
+  completionStream: 'replies',
   readContentsUnderWay: async () => new Set<string>(),
 } satisfies Partial<WorkerTools>;
 

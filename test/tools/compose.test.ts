@@ -87,7 +87,7 @@ describe('deploy/make-secrets.sh', () => {
       REDIS_URL_FILE: join(dir, 'service/redis-url'),
       MONGODB_URL_FILE: join(dir, 'service/mongodb-url'),
     });
-    const { password } = new URL(config.REDIS_URL);
+    const { password } = new URL(config.REDIS_URL ?? '');
     expect(password).toMatch(/^[0-9a-f]{64}$/);
     expect(secret('redis/redis.conf')).toBe(`requirepass ${password}\n`);
     expect(secret('redis/password')).toBe(password);

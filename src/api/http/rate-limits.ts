@@ -42,10 +42,10 @@ export const callerIdOf = (request: FastifyRequest, product: string | undefined)
  * answer, each process counts alone. `redis` fails quickly: it has no offline queue, and a `commandTimeout`. `onLimited` gets the name of the limit for
  * every refused request. Answers have the headers `RateLimit-Limit`, `-Remaining` and `-Reset`; a refusal is 429 with `Retry-After`.
  */
-export function createRateLimits(redis: Redis, onLimited: (name: string) => void) {
+export function createRateLimits(redis: Redis, onLimited: (name: string) => void, keyPrefix: string) {
   /** Creates the counter of a limit. It returns the count in the current window, and the seconds until the window ends. */
   const counterOf = ({ name, points, durationSeconds }: Window) => {
-    const window = { points, duration: durationSeconds, keyPrefix: `{qstamp}:limit:${name}` };
+    const window = { points, duration: durationSeconds, keyPrefix: `${keyPrefix}:${name}` };
     const limiter = new RateLimiterRedis({
       ...window,
       storeClient: redis,

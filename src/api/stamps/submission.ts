@@ -12,9 +12,8 @@ import {
   type StampJob,
   type StampReply,
 } from '../../shared/queue/jobs.ts';
-import { type CompletionReply, readReplies, replyBlockMs, replyStreamOf } from '../../shared/queue/replies.ts';
+import { type CompletionReply, readReplies, replyStreamOf } from '../../shared/queue/replies.ts';
 import { type Acceptance, queueUnavailable } from '../../shared/queue/sender.ts';
-import { connectBlockingReader } from '../../shared/redis/connection.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import { createMicroBatcher } from '../../shared/runtime/micro-batcher.ts';
 import { answerWithin, TooLateError, within } from '../../shared/runtime/timers.ts';
@@ -82,18 +81,18 @@ interface Entering {
 }
 
 /** Opens the way of jobs whose outcome a request waits for: the share of its caller, the depth of the queue, the job, Redis's confirmation, the reply. */
-export function openSubmission({ config, store, jobs, queueWatch: watch, log }: ApiTools, stampJudge: StoredStampJudge) {
-  const { REDIS_URL: redisUrl, QUEUE_MAX_DEPTH: maxDepth } = config;
+export function openSubmission({ config, store, jobs, queueWatch: watch, repliesRedis, log }: ApiTools, stampJudge: StoredStampJudge) {
+  const { QUEUE_MAX_DEPTH: maxDepth } = config;
   const shares = createCallerShares(Math.ceil(maxDepth * shareOfCaller));
   const nextJobId = createJobIds();
-  const replyTo = replyStreamOf(randomUUID());
+  const replyTo = replyStreamOf(repliesRedis, randomUUID());
   const waits = createReplyWaits<StampReply>(log, (tokenIds) => findReplies(store, stampJudge, tokenIds));
   const completions = createReplyWaits<CompletionReply>(log, async (ids) => {
     const completed = await store.workflows.findCompleted(ids);
     return new Map(completed.map((workflowId) => [workflowId, { outcome: 'completed', workflowId }]));
   });
   const replies = readReplies({
-    redis: connectBlockingReader(redisUrl, log, replyBlockMs),
+    redis: repliesRedis,
     stream: replyTo,
     log,
     onReply: (reply) => {

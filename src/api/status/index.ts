@@ -89,8 +89,14 @@ export function registerStatus(app: FastifyInstance, context: ServerContext, too
   const health = createHealthService(tools);
   app.get('/health/', of(contracts.health), health.check);
   app.get('/health/live', of(contracts.live), async () => ({ status: 'ok' }));
+  // A process that is stopping still answers for a moment, but gets no new requests from balancers that look here.
+  let isStopping = false;
+  app.addHook('preClose', async () => {
+    isStopping = true;
+  });
   app.get('/health/ready', of(contracts.ready), async (request, reply) => {
-    const readiness = await health.checkReadiness();
+    const checked = await health.checkReadiness();
+    const readiness: ReadinessResponse = isStopping ? { ...checked, status: 'not_ready' } : checked;
     if (readiness.status === 'not_ready') {
       noteFault(request, { outcome: 'failed', code: 'not_ready' });
       reply.code(503).header('Retry-After', '2');

@@ -123,7 +123,7 @@ function workflowsShown(stamping: Part, isUnasked: boolean, mail: Part) {
   };
 }
 
-/** For each durability of the queue: the effect of a crash of its server. */
+/** For each durability of the queue: the effect of a crash of its server. A failover keeps the jobs only if replicas confirm them. */
 const durabilities: Readonly<Record<Durability, string>> = {
   every_write: 'Accepted jobs survive a crash of the queue.',
   every_second: 'A crash of the queue may lose the jobs of its last second.',
@@ -134,12 +134,20 @@ const durabilities: Readonly<Record<Durability, string>> = {
 /** `0 stamps`, `1 stamp`. */
 const amount = (value: number | null, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 
-function loadText({ depth, oldest_job_age_seconds: oldest, failed_jobs: failed, durability }: StatusResponse['queue']): string | null {
+function loadText({
+  depth,
+  oldest_job_age_seconds: oldest,
+  failed_jobs: failed,
+  durability,
+  survives,
+}: StatusResponse['queue']): string | null {
   if (depth === null) return null;
   const wait = (value: number) => (value === 1 ? 'waits' : 'wait');
   const waiting = `${amount(depth, 'stamp')} ${wait(depth)}${oldest === null ? '' : `, the oldest for ${duration(oldest)}`}.`;
   const given = failed ? ` ${amount(failed, 'job')} could not be done and ${wait(failed)} for the operator.` : '';
-  return `${waiting}${given} ${durabilities[durability]}`;
+  const kept =
+    survives === 'failover' ? 'Accepted jobs survive a crash of the queue and a failover to another server.' : durabilities[durability];
+  return `${waiting}${given} ${kept}`;
 }
 
 /** The status names no single list, and of the reason only the code has a sentence for people. */

@@ -1,7 +1,7 @@
 import { qualifiedBriefOf } from '../../shared/contract/stamp.ts';
 import type { DailyStatsRow, ProviderStatus, StatusCounters, StatusResponse, TrustedListStatus } from '../../shared/contract/status.ts';
 import { version } from '../../shared/contract/version.ts';
-import { type ClockState, type MailState, type ServiceState, serviceStates } from '../../shared/domain/service-state.ts';
+import { type ClockState, type MailState, type ServiceState, serviceStates, survivalOf } from '../../shared/domain/service-state.ts';
 import type { Heartbeat, ProviderHealth } from '../../shared/redis/heartbeat.ts';
 import { answerWithin } from '../../shared/runtime/timers.ts';
 import type { ActivityTotals } from '../../shared/store/counters.ts';
@@ -37,7 +37,7 @@ export const shownDays = 30;
 
 /** Creates the function that reads the figures. They are at most two seconds old. */
 export function createStatusReader(tools: ApiTools): () => Promise<StatusFigures> {
-  const { config, trust, writes, queueWatch, readHeartbeats, readDurability, clock } = tools;
+  const { config, jobs, trust, writes, queueWatch, readHeartbeats, readDurability, clock } = tools;
   const startedAt = performance.now();
   const sinceOf = createChangeMemory();
   /** The last known state of the providers. */
@@ -74,6 +74,7 @@ export function createStatusReader(tools: ApiTools): () => Promise<StatusFigures
           depth: queue?.waiting ?? null,
           oldest_job_age_seconds: oldestAgeMs === null ? null : Math.round(oldestAgeMs / 100) / 10,
           durability,
+          survives: survivalOf(durability, jobs.replicas()),
           failed_jobs: queue?.failedJobs ?? null,
         },
         evidence: {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { clockStates, durabilities, listStates, mailStates, qualifications, serviceStates } from '../domain/service-state.ts';
+import { clockStates, durabilities, listStates, mailStates, qualifications, serviceStates, survivals } from '../domain/service-state.ts';
 import { callerKinds } from '../domain/stamp.ts';
 import { dateTime, sha256Hex } from './fields.ts';
 import { detailsQuery, queryInteger } from './parameters.ts';
@@ -85,6 +85,11 @@ export const statusResponse = z
       durability: z
         .enum(durabilities)
         .describe('which accepted stamps survive a crash of the queue: all, all but the last second, perhaps none, or unknown'),
+      survives: z
+        .enum(survivals)
+        .describe(
+          'what every accepted stamp survives: a failover of the queue to another server, a crash of its server, neither, or unknown',
+        ),
       failed_jobs: count.nullable().describe('jobs that were given up and need the operator; null while the queue cannot be read'),
     }),
     evidence: z

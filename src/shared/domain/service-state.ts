@@ -16,6 +16,18 @@ export type MailState = (typeof mailStates)[number];
 export const durabilities = ['every_write', 'every_second', 'none', 'unknown'] as const;
 export type Durability = (typeof durabilities)[number];
 
+/** What every accepted stamp survives: a failover of the queue to another server (and a crash), a crash of its server, neither, or it is unknown. */
+export const survivals = ['failover', 'crash', 'nothing', 'unknown'] as const;
+export type Survival = (typeof survivals)[number];
+
+/** @param replicas how many replicas must have a job on disk before it counts as accepted */
+export function survivalOf(durability: Durability, replicas: number): Survival {
+  if (durability === 'none') return 'nothing';
+  if (replicas > 0) return 'failover';
+  if (durability === 'every_second') return 'nothing';
+  return durability === 'every_write' ? 'crash' : 'unknown';
+}
+
 /**
  * Whether a provider's stamps are qualified (V9). `qualified`: a verified token has shown it. `not_asked`: the provider is configured as qualified,
  * but no token was verified yet.

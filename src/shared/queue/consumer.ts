@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DelayedError, type Job, UnrecoverableError, Worker } from 'bullmq';
 import { type Redis, ReplyError } from 'ioredis';
 import { ServiceError, TransientError } from '../domain/service-error.ts';
-import { keyPrefix } from '../redis/connection.ts';
+import { prefixOf, warnOfError } from '../redis/connection.ts';
 import type { Logger } from '../runtime/log.ts';
 import {
   type FailedJob,
@@ -43,8 +43,9 @@ class JobLostError extends TransientError {
 }
 
 /** ioredis 6, BullMQ and V8 have no error class for a lost connection, a lost lock or missing memory, so only the message identifies these errors. */
-const transientMessage = /^(Connection is closed|Command timed out|Stream isn't writeable|Missing lock|Array buffer allocation failed)/;
-const transientName = /^(AbortError|TimeoutError|MaxRetriesPerRequestError)$/;
+const transientMessage =
+  /^(Connection is closed|Command timed out|Stream isn't writeable|Missing lock|Array buffer allocation failed|Too many Cluster redirections|Cluster isn't ready)/;
+const transientName = /^(AbortError|TimeoutError|MaxRetriesPerRequestError|ClusterAllFailedError)$/;
 /** Error codes of the operating system, of streams and of sockets. */
 const transientCode = /^(E[A-Z]+$|ERR_STREAM_|ERR_SOCKET_)/;
 
@@ -125,7 +126,7 @@ export function consumeJobs(options: {
 
   /** Stores another payload for a running job. @throws JobLostError, or an error of Redis if it is down */
   async function replacePayload(job: Job, lock: string, payload: object): Promise<void> {
-    const key = jobKeyOf(job.queueName, job.id);
+    const key = jobKeyOf(redis, job.queueName, job.id);
     const isReplaced = await redis.eval(replaceWhileLocked, 2, `${key}:lock`, key, lock, JSON.stringify(inJobForm(payload)));
     if (isReplaced !== 1) throw new JobLostError('another worker has taken the job over');
     job.data = payload;
@@ -140,7 +141,7 @@ export function consumeJobs(options: {
       throw new DelayedError();
     }
     if (isTransient(error)) throw error;
-    const key = jobKeyOf(job.queueName, job.id);
+    const key = jobKeyOf(redis, job.queueName, job.id);
     const failures = Number(await redis.eval(countFailureWhileLocked, 2, `${key}:lock`, key, lock ?? '', ownFailuresField));
     if (failures < mostOwnFailures) throw error;
     throw new UnrecoverableError(error instanceof Error ? error.message : String(error));
@@ -174,7 +175,7 @@ export function consumeJobs(options: {
   const workers = queues.map((queue) => {
     const worker = new Worker(queue, runTracked, {
       connection: redis,
-      prefix: keyPrefix,
+      prefix: prefixOf(redis),
       concurrency: placesOf(queue, concurrency),
       lockDuration: lockMs,
       stalledInterval: stalledCheckMs,
@@ -194,7 +195,7 @@ export function consumeJobs(options: {
       if (job && isGivenUp) void tellGivenUp(job);
     });
     worker.on('stalled', (job) => log.warn({ queue, job }, 'a job lost its worker and is queued again'));
-    worker.on('error', (error) => log.debug({ err: error, queue }, 'a queue worker reported an error'));
+    worker.on('error', (error) => warnOfError(redis, log, `the worker of the queue ${queue}`, error));
     return worker;
   });
   return {

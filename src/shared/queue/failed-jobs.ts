@@ -66,7 +66,7 @@ export function openFailedJobs({ redis, log }: { redis: Redis; log: Logger }): F
       if (!found) return;
       const { queue, job } = found;
       // BullMQ 6.7 does not reset the stalled counter of a job, so it would give the job up again at once.
-      await redis.hdel(jobKeyOf(queue.name, id), 'stc', 'defa', ownFailuresField);
+      await redis.hdel(jobKeyOf(redis, queue.name, id), 'stc', 'defa', ownFailuresField);
       await job.retry('failed', { resetAttemptsMade: true });
     },
     drop: async (id) => void (await (await findJob(id))?.job.remove()),

@@ -1,6 +1,6 @@
 import { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { keyPrefix } from '../redis/connection.ts';
+import { prefixOf, warnOfError } from '../redis/connection.ts';
 import type { Logger } from '../runtime/log.ts';
 import { inJobForm, type JobName, type QueueName } from './jobs.ts';
 
@@ -8,19 +8,19 @@ import { inJobForm, type JobName, type QueueName } from './jobs.ts';
 export function openQueue<Payload>(name: QueueName, { redis, log }: { redis: Redis; log: Logger }): Queue<Payload> {
   const queue = new Queue<Payload>(name, {
     connection: redis,
-    prefix: keyPrefix,
+    prefix: prefixOf(redis),
     skipWaitingForReady: true,
     skipVersionCheck: true,
     streams: { events: { maxLen: 100 } },
   });
   const add = queue.add.bind(queue);
   queue.add = (job, payload, options) => add(job, inJobForm(payload), options);
-  queue.on('error', (error) => log.debug({ err: error }, 'a queue reported an error'));
+  queue.on('error', (error) => warnOfError(redis, log, `the queue ${name}`, error));
   return queue;
 }
 
 /** The key of a job in Redis. */
-export const jobKeyOf = (queue: string, id = ''): string => `${keyPrefix}:${queue}:${id}`;
+export const jobKeyOf = (redis: Redis, queue: string, id = ''): string => `${prefixOf(redis)}:${queue}:${id}`;
 
 /** So many attempts that a job is retried until it succeeds: an accepted request is always done once the servers are back. */
 const unlimitedAttempts = 1_000_000;

@@ -1,11 +1,11 @@
 import type { Redis } from 'ioredis';
 import { timeOfId } from '../domain/stamp.ts';
-import { keyPrefix } from '../redis/connection.ts';
+import { prefixOf } from '../redis/connection.ts';
 import { type StampItem, stampQueueName } from './jobs.ts';
 import { jobKeyOf } from './open-queue.ts';
 
 /** The key of a sorted set: the jobs that have unfinished outputs of a workflow. Their ids begin with a time, so the set sorts by time. */
-const keyOf = (workflowId: string): string => `${keyPrefix}:outputs:${workflowId}`;
+const keyOf = (redis: Redis, workflowId: string): string => `${prefixOf(redis)}:outputs:${workflowId}`;
 
 /** Entries that a crash leaves behind expire after this time. */
 const keptForSeconds = 7 * 24 * 3_600;
@@ -15,7 +15,7 @@ const keptForSeconds = 7 * 24 * 3_600;
  * take this job or a later one.
  */
 export async function announceOutputs(redis: Redis, jobId: string, items: readonly StampItem[]): Promise<void> {
-  const keys = new Set(items.flatMap(({ output }) => (output ? [keyOf(output.workflowId)] : [])));
+  const keys = new Set(items.flatMap(({ output }) => (output ? [keyOf(redis, output.workflowId)] : [])));
   await Promise.all([...keys].flatMap((key) => [redis.zadd(key, 0, jobId), redis.expire(key, keptForSeconds)]));
 }
 
@@ -37,11 +37,11 @@ export interface OutputOrder {
 
 export function createOutputOrder(redis: Redis): OutputOrder {
   async function leave(workflowId: string, jobIds: readonly string[]): Promise<void> {
-    if (jobIds.length > 0) await redis.zrem(keyOf(workflowId), ...jobIds);
+    if (jobIds.length > 0) await redis.zrem(keyOf(redis, workflowId), ...jobIds);
   }
 
   async function readTurn(workflowId: string, jobIds: ReadonlySet<string>): Promise<Turn> {
-    const key = keyOf(workflowId);
+    const key = keyOf(redis, workflowId);
     for (;;) {
       // Ask for one job more than `jobIds` has. Then the result includes another job, if there is one.
       const first = await redis.zrange(key, '0', String(jobIds.size));
@@ -49,7 +49,7 @@ export function createOutputOrder(redis: Redis): OutputOrder {
       if (blockedBy === undefined) return { ready: [...new Set([...first, ...jobIds])], blockedBy };
       const ready = first.slice(0, first.indexOf(blockedBy));
       if (ready.length > 0) return { ready, blockedBy };
-      if ((await redis.exists(jobKeyOf(stampQueueName, blockedBy))) === 0) {
+      if ((await redis.exists(jobKeyOf(redis, stampQueueName, blockedBy))) === 0) {
         // The blocking job never arrived in the queue, or it ended without leaving the order.
         await leave(workflowId, [blockedBy]);
         continue;
@@ -62,9 +62,9 @@ export function createOutputOrder(redis: Redis): OutputOrder {
 
   async function hasEarlier(workflowId: string, timeMs: number): Promise<boolean> {
     for (;;) {
-      const [first] = await redis.zrange(keyOf(workflowId), '0', '0');
+      const [first] = await redis.zrange(keyOf(redis, workflowId), '0', '0');
       if (first === undefined || timeOfId(first) > timeMs) return false;
-      if ((await redis.exists(jobKeyOf(stampQueueName, first))) === 1) return true;
+      if ((await redis.exists(jobKeyOf(redis, stampQueueName, first))) === 1) return true;
       await leave(workflowId, [first]);
     }
   }

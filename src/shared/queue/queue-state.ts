@@ -1,5 +1,6 @@
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { pingPrimary } from '../redis/connection.ts';
 import type { Logger } from '../runtime/log.ts';
 import { every } from '../runtime/timers.ts';
 import { keptQueues, promisedQueueName, stampQueueName } from './jobs.ts';
@@ -52,7 +53,7 @@ export function watchQueue({ redis, log }: { redis: Redis; log: Logger }): Queue
   const readDepth = async () => Math.round((await jobsIn(ofStamps, 'wait', 'delayed')) * meanSize());
 
   const answers = () =>
-    redis.ping().then(
+    pingPrimary(redis).then(
       () => true,
       () => false,
     );

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { createLeafRecords } from '../domain/evidence.ts';
 import { type Batch, type Imprint, imprintAlgorithms, type Stamp } from '../domain/stamp.ts';
-import { keyPrefix } from '../redis/connection.ts';
+import { prefixOf } from '../redis/connection.ts';
 import type { Logger } from '../runtime/log.ts';
 import {
   repliedQualificationOf,
@@ -31,10 +31,10 @@ const streamTtlMs = 60_000;
 const repliesField = 'r';
 
 /** Returns the key of an API process's reply stream. */
-export const replyStreamOf = (apiId: string): string => `${keyPrefix}:replies:${apiId}`;
+export const replyStreamOf = (redis: Redis, apiId: string): string => `${prefixOf(redis)}:replies:${apiId}`;
 
 /** The stream of the replies about completions. Every API process reads it, because callers of several may wait for the same completion. */
-export const completionStream = `${keyPrefix}:replies`;
+export const completionStreamOf = (redis: Redis): string => `${prefixOf(redis)}:replies`;
 
 /**
  * Writes the outcomes of a job to the stream of the waiting API process. If Redis refuses them, for example because its memory is full, this is only
@@ -79,7 +79,7 @@ export function readReplies(options: {
 }): ReplyReader {
   const { redis, stream, log, onReply, onGap } = options;
   let state: ReaderState = 'reading';
-  const lastIds = new Map([stream, completionStream].map((key) => [key, '0-0']));
+  const lastIds = new Map([stream, completionStreamOf(redis)].map((key) => [key, '0-0']));
 
   /** After a stream was removed, a new one may begin with smaller ids, so it is read from its beginning. */
   async function forgetRemoved(): Promise<void> {

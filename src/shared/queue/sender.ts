@@ -2,7 +2,10 @@ import { hash } from 'node:crypto';
 import type { Job, Queue } from 'bullmq';
 import { type Redis, ReplyError } from 'ioredis';
 import { ServiceError } from '../domain/service-error.ts';
+import { checkScript } from '../redis/connection.ts';
+import { isReplicated } from '../redis/replicas.ts';
 import type { Logger } from '../runtime/log.ts';
+import { createMicroBatcher } from '../runtime/micro-batcher.ts';
 import { type JobName, type JobPayload, jobContracts, promisedQueueName, type QueueName, type StampItem, type StampJob } from './jobs.ts';
 import { jobOptionsOf, openQueue } from './open-queue.ts';
 import { announceOutputs } from './output-order.ts';
@@ -13,8 +16,12 @@ type SentJob = Extract<JobName, 'stamp' | 'promised-stamp' | 'otp-mail' | 'compl
 interface JobSender {
   /** Checks that Redis is connected. @throws ServiceError `queue_unavailable` if it is not */
   checkConnection(): void;
+  /** The number of replicas that confirm each job; 0 if the last one was not confirmed. */
+  replicas(): number;
+  /** Runs a script that writes, as each job does. Rejects if Redis refuses it. */
+  checkWrite(): Promise<unknown>;
   /**
-   * Resolves when Redis has acknowledged the job, or when the wait for Redis has timed out. If the queue already has a job with this id (waiting,
+   * Resolves when Redis has acknowledged the job and enough replicas have it, or when the wait for them has timed out. If the queue already has a job with this id (waiting,
    * running, to be retried or given up), nothing is added.
    *
    * @throws ServiceError `queue_unavailable` if the job certainly did not reach Redis
@@ -23,8 +30,29 @@ interface JobSender {
   close(): Promise<void>;
 }
 
-export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): JobSender {
+type Stream = Redis['stream'];
+
+/**
+ * @param redis a connection of its own: while it waits for replicas, it answers nothing else
+ * @param replicas the number of replicas that must have a job on disk before it counts as accepted
+ */
+export function createJobSender({ redis, replicas = 0, log }: { redis: Redis; replicas?: number; log: Logger }): JobSender {
   const queues = new Map<QueueName, Queue>();
+  /** Whether enough replicas had the last jobs. */
+  let isConfirmed = false;
+  /**
+   * One question for all jobs that were written before it. An answer counts only for jobs that this very connection wrote: a new connection may lead to
+   * another primary, which has all writes of a client that has written nothing.
+   */
+  const confirmations = createMicroBatcher<Stream, boolean>({
+    maxItems: Number.POSITIVE_INFINITY,
+    maxUnderWay: 1,
+    send: async (streams) => {
+      const { stream } = redis;
+      isConfirmed = (await isReplicated(redis, replicas, log)) && redis.stream === stream;
+      return streams.map((ofJob) => isConfirmed && ofJob === stream);
+    },
+  });
 
   function queueOf(name: SentJob): Queue {
     const { queue } = jobContracts[name];
@@ -35,14 +63,17 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
     return opened;
   }
 
-  async function add<Name extends SentJob>(name: Name, payload: JobPayload<Name>, jobId: string): Promise<void> {
+  /** Returns the connection that wrote the job. */
+  async function add<Name extends SentJob>(name: Name, payload: JobPayload<Name>, jobId: string): Promise<Stream> {
     const announcing = 'items' in payload && announceOutputs(redis, jobId, payload.items);
     const adding = queueOf(name).add(name, payload, { ...jobOptionsOf(name), jobId });
     // The job counts as accepted even if the order of its outputs cannot be recorded: only the job itself was promised.
     await Promise.allSettled([announcing, adding]);
     const job = await adding;
+    const { stream } = redis;
     // The caller asks for the completion now, so it must not wait for the end of its retry pause.
     if (name === 'workflow-completion') await promote(job);
+    return stream;
   }
 
   /** Ends the pause of a delayed job. If this fails, the job has just started by itself, or it will start after its pause. */
@@ -56,7 +87,16 @@ export function createJobSender({ redis, log }: { redis: Redis; log: Logger }): 
 
   return {
     checkConnection: () => checkConnection(redis),
-    send: (name, payload, jobId) => acceptanceOf(redis, () => add(name, payload, jobId)),
+    checkWrite: () => checkScript(redis),
+    replicas: () => (isConfirmed ? replicas : 0),
+    send: async (name, payload, jobId) => {
+      let stream: Stream | undefined;
+      const acceptance = await acceptanceOf(redis, async () => {
+        stream = await add(name, payload, jobId);
+      });
+      if (!stream || replicas === 0) return acceptance;
+      return (await confirmations.add(stream)) ? acceptance : 'unanswered';
+    },
     close: async () => void (await Promise.all([...queues.values()].map((queue) => queue.close()))),
   };
 }
@@ -91,11 +131,11 @@ export function checkConnection(redis: Redis): void {
   if (redis.status !== 'ready') throw queueUnavailable('not connected');
 }
 
-/** The result of adding a job. `unanswered`: the command was sent but not answered, so the job may or may not be in the queue. */
+/** The result of adding a job. `unanswered`: the job may or may not be in the queue, or a failover may lose it. */
 export type Acceptance = 'acknowledged' | 'unanswered';
 
-/** The message of ioredis 6 for a command that it did not send. */
-const neverSent = "Stream isn't writeable";
+/** The messages of ioredis 6 for a command that it did not send. */
+const neverSent = /^(Stream isn't writeable|Cluster isn't ready)/;
 
 /**
  * Adds a job and reports the result. It throws only if the job certainly did not reach the queue (not sent, or refused by Redis), because the caller
@@ -109,7 +149,7 @@ async function acceptanceOf(redis: Redis, add: () => Promise<unknown>): Promise<
     await add();
     return 'acknowledged';
   } catch (error) {
-    if (error instanceof ReplyError || (error instanceof Error && error.message.startsWith(neverSent))) throw queueUnavailable(error);
+    if (error instanceof ReplyError || (error instanceof Error && neverSent.test(error.message))) throw queueUnavailable(error);
     return 'unanswered';
   }
 }

@@ -34,13 +34,18 @@ const warnings: Readonly<Record<Exclude<Durability, 'every_write'>, string>> = {
   unknown: 'Redis does not show its settings: it is not known whether accepted stamps survive a crash',
 };
 
+const withoutWaitaof =
+  'REDIS_REPLICAS_ACK: this Redis is older than 7.2, so replicas confirm a job when they have received it, not when it is on disk';
+
 /** Logs the durability of Redis each time the connection is ready, because it may be another server than before. */
-export function watchDurability(redis: Redis, log: Logger): void {
+export function watchDurability(redis: Redis, replicas: number, log: Logger): void {
   redis.on('ready', async () => {
     try {
       const durability = await readDurability(redis);
       if (durability === 'every_write') log.info({ durability }, 'Redis syncs every write');
       else log.warn({ durability, outcome: 'advice' }, warnings[durability]);
+      const [waitaof] = replicas > 0 ? ((await redis.call('COMMAND', 'INFO', 'waitaof')) as unknown[]) : [true];
+      if (!waitaof) log.warn({ outcome: 'advice' }, withoutWaitaof);
     } catch (error) {
       log.debug({ err: error }, 'the settings of Redis cannot be read');
     }

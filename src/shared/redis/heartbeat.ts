@@ -6,11 +6,11 @@ import { clockStates, type MailState, mailStates, serviceStates } from '../domai
 import type { Logger } from '../runtime/log.ts';
 import type { Clock } from '../runtime/timers.ts';
 import { every } from '../runtime/timers.ts';
-import { keyPrefix } from './connection.ts';
+import { prefixOf } from './connection.ts';
 
-const workersKey = `${keyPrefix}:workers`;
+const workersKeyOf = (redis: Redis): string => `${prefixOf(redis)}:workers`;
 /** The key with the time of each provider's last stamp. These times have their own key, because they must stay after the workers end. */
-const lastSuccessKey = `${keyPrefix}:last-success`;
+const lastSuccessKeyOf = (redis: Redis): string => `${prefixOf(redis)}:last-success`;
 
 /** The interval of a worker's heartbeats. */
 const heartbeatMs = 2_000;
@@ -72,7 +72,7 @@ function sortBeats(beats: Readonly<Record<string, string>>, now: number): Beats 
 
 /** Reads the heartbeats of all workers that were alive at `now` (milliseconds since the epoch). */
 export async function readHeartbeats(redis: Redis, now: number): Promise<Heartbeat[]> {
-  const [beats, lastSuccess] = await Promise.all([redis.hgetall(workersKey), redis.hgetall(lastSuccessKey)]);
+  const [beats, lastSuccess] = await Promise.all([redis.hgetall(workersKeyOf(redis)), redis.hgetall(lastSuccessKeyOf(redis))]);
   return sortBeats(beats, now).alive.map(({ providers, ...beat }) => ({
     ...beat,
     providers: providers.map((health) => ({ ...health, lastSuccessAt: laterOf(health.lastSuccessAt, lastSuccess[health.name]) })),
@@ -81,8 +81,8 @@ export async function readHeartbeats(redis: Redis, now: number): Promise<Heartbe
 
 /** Removes the heartbeats of workers that count as lost. */
 async function forgetLostWorkers(redis: Redis, now: number): Promise<void> {
-  const { lostWorkerIds } = sortBeats(await redis.hgetall(workersKey), now);
-  if (lostWorkerIds.length > 0) await redis.hdel(workersKey, ...lostWorkerIds);
+  const { lostWorkerIds } = sortBeats(await redis.hgetall(workersKeyOf(redis)), now);
+  if (lostWorkerIds.length > 0) await redis.hdel(workersKeyOf(redis), ...lostWorkerIds);
 }
 
 /**
@@ -101,8 +101,9 @@ export function startHeartbeat(options: {
   const workerId = randomUUID();
   const send = () => {
     const heartbeat: Heartbeat = { at: clock(), providers: [...readHealth()], mail: readMailState(), isStoreFull: isStoreFull() };
-    const beat = redis.pipeline().hset(workersKey, workerId, JSON.stringify(heartbeat));
-    for (const { name, lastSuccessAt } of heartbeat.providers) if (lastSuccessAt !== null) beat.hset(lastSuccessKey, name, lastSuccessAt);
+    const beat = redis.pipeline().hset(workersKeyOf(redis), workerId, JSON.stringify(heartbeat));
+    for (const { name, lastSuccessAt } of heartbeat.providers)
+      if (lastSuccessAt !== null) beat.hset(lastSuccessKeyOf(redis), name, lastSuccessAt);
     beat.exec().catch((error) => log.debug({ err: error }, 'a heartbeat could not be written; the next follows in two seconds'));
   };
   const stopping = new AbortController();
@@ -116,7 +117,7 @@ export function startHeartbeat(options: {
       stopping.abort();
       if (redis.status === 'ready')
         redis
-          .hdel(workersKey, workerId)
+          .hdel(workersKeyOf(redis), workerId)
           .catch((error) => log.debug({ err: error }, 'the last heartbeat could not be removed; it becomes invalid in a few seconds'));
     },
   };

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../runtime/log.ts';
 import type { RateSettings } from '../trust/providers-file.ts';
-import { keyPrefix } from './connection.ts';
+import { prefixOf } from './connection.ts';
 
 /** What all workers together note about the providers in Redis. */
 export interface ProviderNotes {
@@ -103,7 +103,7 @@ interface Breaker {
 
 /** `longestPauseMs`: the limit of the pauses, also of one that the provider asks for. If Redis refuses a command, the last known state holds. */
 function openBreaker({ redis, name, longestPauseMs, log }: { redis: Redis; name: string; longestPauseMs: number; log: Logger }): Breaker {
-  const key = `${keyPrefix}:provider:${name}`;
+  const key = `${prefixOf(redis)}:provider:${name}`;
   let failures = 0;
   /** By `performance.now()`; undefined while the breaker is closed. */
   let tryAt: number | undefined;
@@ -203,7 +203,7 @@ export interface RequestRate {
 /** `longestMs`: the longest time of one request, in milliseconds. */
 function openRequestRate(options: { redis: Redis; name: string; settings: RateSettings; longestMs: number; log: Logger }): RequestRate {
   const { redis, name, settings, longestMs, log } = options;
-  const key = `${keyPrefix}:requests:${name}`;
+  const key = `${prefixOf(redis)}:requests:${name}`;
   let left = settings.requests;
   /** By `performance.now()`. */
   let nextAt = 0;

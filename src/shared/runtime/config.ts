@@ -1,7 +1,8 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
+import { faultOfRedis, hasBareAccount, isBareMongo, isBareRedis } from './server-addresses.ts';
 
 /** The service token for development, used if `SERVICE_TOKENS` is not set. */
 export const developmentToken = { product: 'dev', token: 'dev-service-token' };
@@ -35,7 +36,35 @@ const url = (protocols: readonly string[]) =>
       `takes an address that starts with ${protocols.map((p) => `${p}//`).join(' or ')}`,
     );
 
+/** An address whose user and password are percent-encoded. */
+const account = z
+  .string()
+  .refine(
+    (text) => !hasBareAccount(text),
+    'takes a user and a password in percent-encoding: write @ as %40, / as %2F, # as %23, ? as %3F, % as %25',
+  );
+
+const readableFile = z.string().refine(isReadable, 'takes the path of a readable file');
+
+/** Servers as `host:port`, separated by commas. */
+const serverList = list
+  .transform((items) => items.map((item) => URL.parse(`redis://${item}`)))
+  .refine(
+    (urls) => urls.length > 0 && urls.every((each) => each?.hostname && each.port && each.host === each.href.slice('redis://'.length)),
+    'takes servers separated by commas, each as host:port',
+  )
+  .transform((urls) => urls.map((each) => ({ host: each!.hostname.replace(/^\[|\]$/g, ''), port: Number(each!.port) })));
+
 const line = z.string().regex(/^\P{Cc}{1,200}$/u, 'takes one line of at most 200 characters');
+
+function isReadable(file: string): boolean {
+  try {
+    accessSync(file, constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** A caller of the internal endpoints: its service token and its product (S13). */
 export interface ServiceToken {
@@ -102,18 +131,40 @@ const addressesOfLists = list.refine(
  */
 const mostSealedBytes = 200_000_000;
 
+/** The settings of Redis. `REDIS_URL` alone is one server; with the others, it gives only user, password, database and whether there is TLS. */
+const redisSchema = z.object({
+  REDIS_URL: account.pipe(url(['redis:', 'rediss:'])).optional(),
+  REDIS_TLS_CA_FILE: readableFile.optional(),
+  REDIS_TLS_CERT_FILE: readableFile.optional(),
+  REDIS_TLS_KEY_FILE: readableFile.optional(),
+  REDIS_TLS_SERVERNAME: line.optional(),
+  REDIS_SENTINELS: serverList.optional(),
+  REDIS_SENTINEL_NAME: line.default('mymaster'),
+  REDIS_SENTINEL_USERNAME: line.optional(),
+  REDIS_SENTINEL_PASSWORD: line.optional(),
+  REDIS_SENTINEL_TLS: flag,
+  REDIS_CLUSTER_NODES: serverList.optional(),
+  REDIS_KEY_PREFIX: z
+    .string()
+    .regex(/^[\w.-]{1,64}$/, 'takes 1 to 64 letters, digits, dots, dashes and underscores')
+    .default('qstamp'),
+  REDIS_REPLICAS_ACK: setting(0, 9, 0),
+});
+export type RedisSettings = z.output<typeof redisSchema>;
+
 /** Every environment variable of the service, parsed from text to typed values. A test compares them with the table in docs/operators/settings.md. */
 export const settingsSchema = z.object({
   NODE_ENV: z.enum(['development', 'production', 'test'], 'takes development, test or production').default('development'),
   HOST: z.string().min(1).default('127.0.0.1'),
   PORT: setting(0, 65535, 8080),
+  DRAIN_MS: setting(0, 10_000, 1_000),
   PUBLIC_BASE_URL: url(['http:', 'https:'])
     .refine((text) => !/[?#]/.test(text), 'takes an address without a query')
     .transform((text) => (text.endsWith('/') ? text.slice(0, -1) : text))
     .optional(),
-  REDIS_URL: url(['redis:', 'rediss:']),
+  ...redisSchema.shape,
   // Node.js cannot parse an address with several hosts, so only the start is checked here. The driver checks the rest (`connectStore`).
-  MONGODB_URL: z.string().regex(/^mongodb(\+srv)?:\/\/[^\s/?#]+/, 'takes an address that starts with mongodb:// or mongodb+srv://'),
+  MONGODB_URL: account.regex(/^mongodb(\+srv)?:\/\/[^\s/?#]+/, 'takes an address that starts with mongodb:// or mongodb+srv://'),
   ALLOW_PLAINTEXT_BACKENDS: flag,
   // There is no default, not even for development, because a known key protects nothing. `npm start` makes a key.
   MASTER_KEY: masterKey,
@@ -174,6 +225,7 @@ export type Config = Settings & { readonly TSA_DOOR: NonNullable<Settings['TSA_D
 /** The settings that contain secrets. Each may be read from the file in `<NAME>_FILE`. They are never printed. */
 export const secretSettings = [
   'REDIS_URL',
+  'REDIS_SENTINEL_PASSWORD',
   'MONGODB_URL',
   'MASTER_KEY',
   'NEW_MASTER_KEY',
@@ -270,11 +322,24 @@ export function parseSettings<Schema extends z.ZodObject>(schema: Schema, enviro
 }
 
 /**
+ * Reads only the settings of Redis, for commands that need no others.
+ *
+ * @throws ConfigError see `parseSettings`
+ */
+export function loadRedisSettings(environment: Environment): RedisSettings {
+  const settings = parseSettings(redisSchema, environment);
+  const fault = faultOfRedis(settings);
+  if (fault !== undefined) throw new ConfigError(fault);
+  return settings;
+}
+
+/**
  * Reads and checks the settings once, at the start.
  *
  * @throws ConfigError see `parseSettings`
  */
 export function loadConfig(environment: Environment): Config {
+  loadRedisSettings(environment);
   const config: Settings = parseSettings(settingsSchema, environment);
   // In production, the RFC 3161 endpoint is off until the operator opens it explicitly.
   const TSA_DOOR = config.TSA_DOOR ?? (config.NODE_ENV === 'production' ? 'off' : 'public');
@@ -323,7 +388,7 @@ function faultInProduction(settings: Settings, environment: Environment): string
   if (settings.ALLOW_PLAINTEXT_BACKENDS) return undefined;
   const bare = 'got an address on another host without TLS and without password (not shown)';
   const explicitly = 'or ALLOW_PLAINTEXT_BACKENDS=1 if set explicitly';
-  if (isBareRedis(settings.REDIS_URL)) return `REDIS_URL: ${bare}; production takes rediss://, or a password, ${explicitly}`;
+  if (isBareRedis(settings)) return `REDIS_URL: ${bare}; production takes rediss://, or a password, ${explicitly}`;
   if (isBareMongo(settings.MONGODB_URL)) return `MONGODB_URL: ${bare}; production takes tls=true, or a password, ${explicitly}`;
   return undefined;
 }
@@ -353,25 +418,4 @@ function isTooWide(range: string): boolean {
   const parsed = ipaddr.parse(address);
   const isMapped = parsed instanceof ipaddr.IPv6 && Number(prefix) >= 96 && parsed.range() === 'ipv4Mapped';
   return isMapped ? Number(prefix) - 96 < shortestPrefix.ipv4 : Number(prefix) < shortestPrefix[parsed.kind()];
-}
-
-function isLoopback(host: string): boolean {
-  const name = host.replace(/^\[(.*)\]$/, '$1');
-  if (ipaddr.isValid(name)) return ipaddr.process(name).range() === 'loopback';
-  // Without a name, clients use this machine; MongoDB's address may be a socket file.
-  return name === '' || /(^|\.)localhost\.?$/i.test(name) || /\.sock$/i.test(name);
-}
-
-function isBareRedis(address: string): boolean {
-  const { protocol, hostname, password } = new URL(address);
-  return protocol === 'redis:' && password === '' && !isLoopback(hostname);
-}
-
-/** The address may have several hosts, which `URL` does not take. */
-function isBareMongo(address: string): boolean {
-  const [, srv, user = '', hosts = '', query = ''] = /^mongodb(\+srv)?:\/\/(?:([^@/?]*)@)?([^/?]*)[^?]*\??(.*)$/.exec(address) ?? [];
-  const options = new URLSearchParams(query.toLowerCase());
-  const hasTls = (options.get('tls') ?? options.get('ssl') ?? String(srv !== undefined)) === 'true';
-  const hasPassword = /:./.test(user);
-  return !hasTls && !hasPassword && !hosts.split(',').every((host) => isLoopback(host.replace(/:\d+$/, '')));
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@platformatic/prom-client';
-import { type ClockState, clockStates, type ServiceState, serviceStates } from '../domain/service-state.ts';
+import { type ClockState, clockStates, type ServiceState, type Survival, serviceStates, survivals } from '../domain/service-state.ts';
 import { type Config, ConfigError } from './config.ts';
 import type { ProcessContext } from './lifecycle.ts';
 import type { Clock } from './timers.ts';
@@ -16,6 +16,7 @@ interface QueueFigures {
   /** Since when the oldest stamp waits, in milliseconds since the epoch; null if no stamp waits. */
   readonly oldestAt: number | null;
   readonly failedJobs: number;
+  readonly survives: Survival;
 }
 
 interface NamedState {
@@ -83,6 +84,8 @@ export function createMetrics({ clock }: { clock: Clock }) {
   const depth = gauge('qstamp_queue_depth', 'Waiting stamps.');
   const age = gauge('qstamp_queue_oldest_age_seconds', 'Age of the oldest waiting stamp.');
   const failedJobs = gauge('qstamp_failed_jobs', 'Jobs that were given up and need an operator.');
+  const survivesHelp = '1 for what every accepted stamp survives: a failover of Redis, a crash of it, nothing, or unknown.';
+  const survives = gauge('qstamp_queue_survives', survivesHelp, 'what');
   // A process that does not read the queue shows no queue metrics, instead of zeros.
   for (const ofQueue of [depth, age, failedJobs]) ofQueue.remove();
   const statesHelp = '1 for the current state of a provider; an open breaker is an outage.';
@@ -135,6 +138,7 @@ export function createMetrics({ clock }: { clock: Clock }) {
     depth.set(queue?.waiting ?? Number.NaN);
     age.set(queue ? ageSeconds(queue) : Number.NaN);
     failedJobs.set(queue?.failedJobs ?? Number.NaN);
+    for (const what of survivals) survives.set({ what }, what === (queue?.survives ?? 'unknown') ? 1 : 0);
   }
 
   return {

@@ -5,7 +5,7 @@ import { canonicalTextOf, closingRecordOf, readClosingRecord } from '../../share
 import { hexOf, octetsOfSha256 } from '../../shared/proof/octets.js';
 import { type ChainEnd, chainStart } from '../../shared/proof/output-chain.js';
 import { type JobPayload, NotItsTurnError } from '../../shared/queue/jobs.ts';
-import { type CompletionReply, completionStream } from '../../shared/queue/replies.ts';
+import type { CompletionReply } from '../../shared/queue/replies.ts';
 import type { OutputStore } from '../../shared/store/outputs.ts';
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import type { ChainSum, StoredClosingRecord, WorkflowRecord } from '../../shared/store/workflows.ts';
@@ -70,7 +70,7 @@ async function letOutputsJoin(
   throw new NotItsTurnError(Math.min(Math.max(Math.abs(waitedMs) / 4, shortestLookMs), longestLookMs));
 }
 
-const reply = ({ sendReplies }: WorkerTools, outcome: CompletionReply) => sendReplies(completionStream, [outcome]);
+const reply = ({ sendReplies, completionStream }: WorkerTools, outcome: CompletionReply) => sendReplies(completionStream, [outcome]);
 
 /**
  * Checks that the stamps of a workflow can be made, before anything is closed (W19). Returns false if no provider may make them: then a retry is

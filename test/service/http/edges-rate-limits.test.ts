@@ -23,7 +23,7 @@ async function startProcess(limit: Omit<RateLimit, 'key'>, key = addressKey, com
   connections.push(redis);
   await redis.connect();
   const limited: string[] = [];
-  const limits = createRateLimits(redis, (name) => limited.push(name));
+  const limits = createRateLimits(redis, (name) => limited.push(name), '{qstamp}:limit');
   const app = fastify({ trustProxy: '127.0.0.1' });
   registerErrorHandler(app);
   app.get('/', { onRequest: limits.by({ ...limit, key }) }, async () => ({}));

@@ -5,7 +5,7 @@ import { openProviderNotes } from '../../../src/shared/redis/provider-notes.ts';
 import { freshRedisUrl } from '../../support/servers.ts';
 
 const log = pino({ level: 'silent' });
-const redis = connectProducer(await freshRedisUrl(), log);
+const redis = connectProducer({ REDIS_URL: await freshRedisUrl() }, log);
 await untilReady(redis);
 afterAll(() => disconnect(redis));
 beforeEach(() => redis.flushdb());

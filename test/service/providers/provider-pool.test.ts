@@ -14,7 +14,7 @@ import type { Rfc3161Provider } from '../../../src/workers/providers/rfc3161.ts'
 import { freshRedisUrl } from '../../support/servers.ts';
 
 const log = pino({ level: 'silent' });
-const redis = connectProducer(await freshRedisUrl(), log);
+const redis = connectProducer({ REDIS_URL: await freshRedisUrl() }, log);
 await untilReady(redis);
 afterAll(() => disconnect(redis));
 /** No test sees what another one has noted about a provider. */

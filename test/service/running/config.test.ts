@@ -46,8 +46,21 @@ test('an address may list several hosts of a replica set', () => {
 describe('a wrong setting gives one line: the variable, its value, and the allowed values', () => {
   const wrong = {
     PORT: ['80 80', '65536', '-1'],
-    REDIS_URL: ['http://localhost'],
-    MONGODB_URL: ['localhost'],
+    REDIS_URL: [
+      'http://localhost',
+      'redis://:pa/ss@a.example',
+      'redis://:p#ss@a.example',
+      'redis://:p@ss@a.example',
+      'redis://:100%@a.example',
+      'redis://:%FF@a.example',
+      'redis://u:12#ss@a.example',
+    ],
+    MONGODB_URL: ['localhost', 'mongodb://user:pa/ss@a.example,b.example/qstamp', 'mongodb://user:p@ss@a.example/qstamp'],
+    REDIS_SENTINELS: ['a.example', 'a.example:26379,b.example'],
+    REDIS_CLUSTER_NODES: ['a.example:x'],
+    REDIS_TLS_CA_FILE: ['/nowhere/ca.pem'],
+    REDIS_KEY_PREFIX: ['{qstamp}', 'a b'],
+    REDIS_REPLICAS_ACK: ['10'],
     NODE_ENV: ['prod'],
     TSP: ['qtsp'],
     STAMP_WAIT_MS: ['1e3'],
@@ -65,6 +78,31 @@ describe('a wrong setting gives one line: the variable, its value, and the allow
       const message = messageOf({ ...servers, [name]: value });
       expect(message).toMatch(new RegExp(`^${name}: got [^\\n]+; it takes [^\\n]+$`));
     }
+  });
+
+  test('an account that cannot be read says how to write it, and addresses with several hosts or an @ elsewhere are fine', () => {
+    expect(messageOf({ ...servers, REDIS_URL: 'redis://:p@ss@a.example' })).toContain('write @ as %40');
+    for (const MONGODB_URL of [
+      'mongodb://a.example:1,b.example:2/db?appName=a@b',
+      'mongodb://[::1]:27017/db?appName=a@b',
+      'mongodb://user:p%40ss@a.example/db',
+    ]) {
+      expect(messageOf({ ...servers, MONGODB_URL })).toBe('accepted');
+    }
+  });
+
+  test.each([
+    [{ REDIS_URL: '', REDIS_SENTINELS: 'a.example:1,[::1]:2' }, 'accepted'],
+    [{ REDIS_URL: '', REDIS_CLUSTER_NODES: 'a.example:1' }, 'accepted'],
+    [{ REDIS_SENTINELS: 'a.example:1', REDIS_CLUSTER_NODES: 'a.example:1' }, 'REDIS_SENTINELS: '],
+    [{ REDIS_CLUSTER_NODES: 'a.example:1', REDIS_REPLICAS_ACK: '1' }, 'REDIS_REPLICAS_ACK: '],
+    [{ REDIS_CLUSTER_NODES: 'a.example:1', REDIS_URL: 'redis://a.example/3' }, 'REDIS_URL: '],
+    [{ REDIS_URL: 'redis://a.example/name' }, 'REDIS_URL: '],
+    [{ REDIS_URL: 'rediss://a.example', REDIS_TLS_SERVERNAME: 'b.example' }, 'accepted'],
+    [{ REDIS_TLS_SERVERNAME: 'b.example' }, 'REDIS_TLS_SERVERNAME: '],
+    [{ REDIS_URL: 'rediss://a.example', REDIS_TLS_CERT_FILE: import.meta.filename }, 'REDIS_TLS_KEY_FILE: '],
+  ])('the settings of Redis fit together: %j: %s', (settings, start) => {
+    expect(messageOf({ ...servers, ...settings } as Record<string, string>).startsWith(start)).toBe(true);
   });
 
   test('a variable that is missing', () => {

@@ -43,7 +43,7 @@ describe('GET /api/v1/status (decisions, Public JSON)', () => {
       provider,
       providers: [provider],
       mail: { status: 'not_configured' },
-      queue: { depth: 0, oldest_job_age_seconds: null, durability: expect.any(String), failed_jobs: 0 },
+      queue: { depth: 0, oldest_job_age_seconds: null, durability: expect.any(String), survives: expect.any(String), failed_jobs: 0 },
       evidence: { last_run_at: expect.stringMatching(/Z$/), due: 0, lapsed: 0, unknown: 0 },
       trusted_lists: [],
       counters: { last_24h: counters, lifetime: counters },
