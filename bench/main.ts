@@ -1,6 +1,7 @@
 /** `npm run bench`: measures the cost of a stamp compared with other ways. `npm run bench -- <name>` runs another measurement, for example `size`. */
 const measurements: Readonly<Record<string, () => Promise<unknown>>> = {
   stamping: () => import('./stamping.ts'),
+  replicas: () => import('./replicas.ts'),
   batch: () => import('./batch.ts'),
   size: () => import('./size.ts'),
   attacks: () => import('./attacks.ts'),

@@ -17,13 +17,15 @@ export interface FaultFigures {
   readonly fault: string;
   readonly requests: number;
   readonly 201: number;
+  /** Promises to callers that do not wait. */
+  readonly 202: number;
   readonly 504: number;
   readonly 503: number;
   /** Other answers. */
   readonly other: number;
   /** No answer: the connection broke, or there was no server. */
   readonly unheard: number;
-  /** Got 201, or 504 "accepted", but not stored. */
+  /** Got 201, 202, or 504 "accepted", but not stored. */
   readonly lost: number;
   /** Hashes that occur twice among the stamps or in the chain, although their client obeyed. */
   readonly doubled: number;
@@ -39,6 +41,8 @@ export interface FaultFigures {
   readonly miscountedStill: number;
   /** Milliseconds from the end of the fault to the next 201. */
   readonly recoveryMs: number;
+  /** The longest time without a 201, in milliseconds. */
+  readonly silenceMs: number;
 }
 
 interface Told {
@@ -58,7 +62,7 @@ const retryMs = 200;
 interface FaultOptions {
   readonly name: string;
   readonly service: RunningService;
-  /** A multiple of four: half make stamps, half stamp outputs of one workflow; half of each use an Idempotency-Key. */
+  /** A multiple of eight: half make stamps, half stamp outputs of one workflow; half of each use an Idempotency-Key. One of eight does not wait. */
   readonly clients: number;
   /** Breaks something, repairs it, and resolves. */
   readonly fault: () => Promise<unknown>;
@@ -77,7 +81,8 @@ export async function runFault({ name, service, clients, fault }: FaultOptions):
   let isOver = false;
 
   const send = (client: number, hash: string): Promise<JsonAnswer> => {
-    const headers = client % 4 < 2 ? {} : { 'idempotency-key': hash };
+    const headers: Record<string, string> = client % 4 < 2 ? {} : { 'idempotency-key': hash };
+    if (client % 8 === 6) headers.prefer = 'respond-async';
     return client % 2 ? stampOutput(service, workflow, { output_hash: hash }, headers) : stampInternal(service, { hash }, headers);
   };
 
@@ -112,7 +117,12 @@ export async function runFault({ name, service, clients, fault }: FaultOptions):
   await eventually(async () => told.length >= heardThen + 4 * clients, 60_000);
   isOver = true;
   await Promise.all(running);
-  return { fault: name, ...(await count(service, workflow, told)), recoveryMs: firstAfter.at - endedAt };
+  return { fault: name, ...(await count(service, workflow, told)), recoveryMs: firstAfter.at - endedAt, silenceMs: longestSilence(told) };
+}
+
+function longestSilence(told: readonly Told[]): number {
+  const times = told.flatMap(({ at, answer }) => (answer?.status === 201 ? at : []));
+  return Math.max(...times.slice(1).map((at, index) => at - times[index]!));
 }
 
 /** The outputs of a workflow in order, the first one that does not recompute, and the outputs that are stored otherwise than answered. */
@@ -140,7 +150,7 @@ async function count(service: RunningService, workflow: StartedWorkflow, told: r
   const isMaybe = ({ body }: JsonAnswer) => String(body.detail).startsWith('The queue did not confirm');
   const idOf = ({ body }: JsonAnswer) => String(body.stamp_token_id ?? body.token_id);
   const storedIds = async () => new Set((await collectionOf(db, 'stamps').find({}).toArray()).map(({ _id }) => _id));
-  const promised = [...statusIs(201), ...statusIs(504).filter((each) => !isMaybe(each))].map(idOf);
+  const promised = [...statusIs(201), ...statusIs(202), ...statusIs(504).filter((each) => !isMaybe(each))].map(idOf);
   const missing = async () => new Set(promised).difference(await storedIds()).size;
   const lost = await eventually(async () => (await missing()) === 0 && { count: 0 }, 30_000).catch(async () => ({
     count: await missing(),
@@ -166,9 +176,10 @@ async function count(service: RunningService, workflow: StartedWorkflow, told: r
   return {
     requests: told.length,
     201: statusIs(201).length,
+    202: statusIs(202).length,
     504: statusIs(504).length,
     503: statusIs(503).length,
-    other: answers.filter(({ status }) => ![201, 503, 504].includes(status)).length,
+    other: answers.filter(({ status }) => ![201, 202, 503, 504].includes(status)).length,
     unheard: told.length - answers.length,
     lost: lost.count,
     miscounted: miscounted.by,
