@@ -23,7 +23,7 @@ function stampBy(agent: http.Agent, urls: readonly string[]): Promise<number> {
 }
 
 test('E11: a rolling restart of two APIs behind a balancer fails no request', async () => {
-  const first = await startProcesses({ workers: 2, settings: { DRAIN_MS: '1000', LOG_LEVEL: 'warn' } });
+  const first = await startProcesses({ workers: 2, settings: { DRAIN_MS: '4000', LOG_LEVEL: 'warn' } });
   const second = await startProcess('api', { ...first.settings, PORT: '0' });
   onTestFinished(async () => void (await second.stop()));
   const agent = new http.Agent({ keepAlive: true });
