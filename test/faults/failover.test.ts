@@ -68,6 +68,7 @@ describe.runIf(isFaults)('a Redis that fails over', { timeout: 600_000 }, () => 
     ['redis', 1],
     ['redis', 0],
     ['valkey', 1],
+    ['valkey', 0],
   ] as const)(
     'E11: %s with three sentinels, jobs confirmed by %i replicas: no failover makes an answer false',
     async (kind, acknowledged) => {

@@ -46,10 +46,14 @@ export const connectBlockingReader = (settings: Partial<RedisSettings>, log: Log
 /** Opens a connection to the primary, which may be another server after each new connection. */
 function connect(settings: Partial<RedisSettings>, log: Logger, role: string, ofRole: OptionsOfRole): Redis {
   let isDown = false;
+  let left: Redis['stream'] | undefined;
   const reconnectOnError = (error: Error): boolean => {
     const { message } = error;
     // ioredis itself follows a server of a Cluster that has moved our slot.
     if (!wrongServer.test(message) || (settings.REDIS_CLUSTER_NODES && message.startsWith('MOVED'))) return false;
+    // One answer is enough: each further one would close the connection again.
+    if (redis.stream && redis.stream === left) return false;
+    left = redis.stream;
     warnOfError(redis, log, `a Redis server that is not the primary (${role})`, error);
     return true;
   };
@@ -165,7 +169,11 @@ function tlsOf({ REDIS_TLS_CA_FILE, REDIS_TLS_CERT_FILE, REDIS_TLS_KEY_FILE, RED
 const prefixes = new WeakMap<Redis, string>();
 
 /** Returns the start of all keys of the service in this Redis. The braces keep them in one slot of a Cluster. */
-export const prefixOf = (redis: Redis): string => prefixes.get(redis) ?? '{qstamp}';
+export function prefixOf(redis: Redis): string {
+  const prefix = prefixes.get(redis);
+  if (prefix === undefined) throw new Error('this connection was not opened here, so its prefix is not known');
+  return prefix;
+}
 
 /**
  * Sends all commands of the current callback in one write. Redis mostly reads small commands together, and then syncs its log only once for all of

@@ -2,7 +2,7 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import { accessSync, constants, readFileSync } from 'node:fs';
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
-import { faultOfRedis, hasBareAccount, isBareMongo, isBareRedis } from './server-addresses.ts';
+import { hasBareAccount, isBareMongo, isLoopback } from './server-addresses.ts';
 
 /** The service token for development, used if `SERVICE_TOKENS` is not set. */
 export const developmentToken = { product: 'dev', token: 'dev-service-token' };
@@ -333,19 +333,44 @@ export function loadRedisSettings(environment: Environment): RedisSettings {
   return settings;
 }
 
+/** Returns what is wrong with the settings of Redis together: one line that names a setting. Undefined if they fit. */
+function faultOfRedis(settings: RedisSettings): string | undefined {
+  const { REDIS_URL, REDIS_SENTINELS, REDIS_CLUSTER_NODES, REDIS_TLS_CERT_FILE, REDIS_TLS_KEY_FILE, REDIS_REPLICAS_ACK } = settings;
+  if (REDIS_SENTINELS && REDIS_CLUSTER_NODES)
+    return 'REDIS_SENTINELS: got servers, but REDIS_CLUSTER_NODES is set too; set only one of them';
+  if (!REDIS_URL && !REDIS_SENTINELS && !REDIS_CLUSTER_NODES) {
+    return 'REDIS_URL is not set, and the settings of the service are needed here (or REDIS_SENTINELS or REDIS_CLUSTER_NODES)';
+  }
+  const database = URL.parse(REDIS_URL ?? '')?.pathname.slice(1) ?? '';
+  if (!/^\d*$/.test(database)) return 'REDIS_URL: got a value (not shown); its path takes the number of a database';
+  if (REDIS_CLUSTER_NODES && Number(database) > 0)
+    return 'REDIS_URL: got a database; a Cluster has only number 0, so set REDIS_KEY_PREFIX instead';
+  if (REDIS_CLUSTER_NODES && REDIS_REPLICAS_ACK > 0) {
+    return `REDIS_REPLICAS_ACK: got "${REDIS_REPLICAS_ACK}"; with REDIS_CLUSTER_NODES it takes 0, because a Cluster cannot confirm a job by its replicas`;
+  }
+  if (Boolean(REDIS_TLS_CERT_FILE) !== Boolean(REDIS_TLS_KEY_FILE)) {
+    return `${REDIS_TLS_CERT_FILE ? 'REDIS_TLS_KEY_FILE' : 'REDIS_TLS_CERT_FILE'}: got nothing; a certificate and its key belong together`;
+  }
+  const isPlain = !REDIS_URL?.startsWith('rediss:') && !settings.REDIS_SENTINEL_TLS;
+  const unused = tlsSettings.find((name) => settings[name] !== undefined);
+  if (isPlain && unused) return `${unused}: got a value, but no connection uses TLS; REDIS_URL takes rediss:// for that`;
+  return undefined;
+}
+
+const tlsSettings = ['REDIS_TLS_CA_FILE', 'REDIS_TLS_CERT_FILE', 'REDIS_TLS_KEY_FILE', 'REDIS_TLS_SERVERNAME'] as const;
+
 /**
  * Reads and checks the settings once, at the start.
  *
  * @throws ConfigError see `parseSettings`
  */
 export function loadConfig(environment: Environment): Config {
-  loadRedisSettings(environment);
   const config: Settings = parseSettings(settingsSchema, environment);
   // In production, the RFC 3161 endpoint is off until the operator opens it explicitly.
   const TSA_DOOR = config.TSA_DOOR ?? (config.NODE_ENV === 'production' ? 'off' : 'public');
   const unnamed = (['OPERATOR_URL', 'OPERATOR_CONTACT'] as const).find((name) => config[name] !== undefined);
   if (unnamed && config.OPERATOR_NAME === undefined) throw new ConfigError(`OPERATOR_NAME: got nothing; ${unnamed} needs it too`);
-  const fault = config.NODE_ENV === 'production' ? faultInProduction(config, environment) : undefined;
+  const fault = faultOfRedis(config) ?? (config.NODE_ENV === 'production' ? faultInProduction(config, environment) : undefined);
   if (fault !== undefined) throw new ConfigError(fault);
   return { ...config, TSA_DOOR };
 }
@@ -391,6 +416,13 @@ function faultInProduction(settings: Settings, environment: Environment): string
   if (isBareRedis(settings)) return `REDIS_URL: ${bare}; production takes rediss://, or a password, ${explicitly}`;
   if (isBareMongo(settings.MONGODB_URL)) return `MONGODB_URL: ${bare}; production takes tls=true, or a password, ${explicitly}`;
   return undefined;
+}
+
+/** Whether a server of Redis on another host is used without TLS and without a password. */
+function isBareRedis({ REDIS_URL, REDIS_SENTINELS, REDIS_CLUSTER_NODES }: RedisSettings): boolean {
+  const { protocol = 'redis:', hostname = '', password = '' } = URL.parse(REDIS_URL ?? '') ?? {};
+  const hosts = (REDIS_SENTINELS ?? REDIS_CLUSTER_NODES)?.map(({ host }) => host) ?? [hostname];
+  return protocol === 'redis:' && password === '' && !hosts.every(isLoopback);
 }
 
 function faultOfToken(token: string): { got: string; takes: string } | undefined {

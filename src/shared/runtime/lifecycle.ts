@@ -19,6 +19,7 @@ export function createLifecycle(log: Logger) {
   };
   return {
     onClose: (name: string, close: () => unknown): void => void steps.push({ name, close }),
+    isClosing: (): boolean => closing !== undefined,
     /** Closes all resources, once. If a resource cannot be closed, this is logged, and the others are closed too. */
     close: (): Promise<void> => {
       closing ??= closeAll();
@@ -64,6 +65,7 @@ export async function runProcess<Settings extends { readonly LOG_LEVEL: string }
     });
     process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
     const ready = await open(context);
+    if (lifecycle.isClosing()) return;
     log.info(ready, 'ready');
     process.send?.({ ready: true, ...ready });
   } catch (error) {

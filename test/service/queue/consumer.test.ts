@@ -2,12 +2,14 @@ import { ReplyError } from 'ioredis';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import { ServiceError, TransientError } from '../../../src/shared/domain/service-error.ts';
-import { isTransient } from '../../../src/shared/queue/consumer.ts';
-import { type FailedJob, NotItsTurnError } from '../../../src/shared/queue/jobs.ts';
+import { consumeJobs, isTransient } from '../../../src/shared/queue/consumer.ts';
+import { type FailedJob, type JobProcessors, NotItsTurnError } from '../../../src/shared/queue/jobs.ts';
 import { openQueue } from '../../../src/shared/queue/open-queue.ts';
 import { scheduleJob } from '../../../src/shared/queue/schedules.ts';
+import { connectWorker, disconnect, untilReady } from '../../../src/shared/redis/connection.ts';
 import { eventually } from '../../support/eventually.ts';
 import { openQueueLab } from '../../support/queue-lab.ts';
+import { startPrivateRedis } from '../../support/servers.ts';
 import { stampItem } from '../../support/stamp-items.ts';
 
 test.each([
@@ -236,4 +238,22 @@ test('E11: only a run that still has its job may replace the payload with the re
   await untilRetried(async () => payloads.length === 3);
   expect(refused).toEqual(['another worker has taken the job over']);
   expect(payloads.slice(1)).toEqual(Array(2).fill({ ...payloads[0], replyTo: 'somebody' }));
+});
+
+test('an error that stays is logged once for each queue, however often it is reported', async () => {
+  const server = await startPrivateRedis();
+  onTestFinished(() => server.dispose());
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line) => void lines.push(line) });
+  const redis = connectWorker({ REDIS_URL: server.url }, log);
+  onTestFinished(() => disconnect(redis));
+  await untilReady(redis);
+  const consumer = consumeJobs({ redis, processors: {} as JobProcessors, concurrency: 1, log });
+  onTestFinished(() => consumer.close());
+  await redis.call('ACL', 'SETUSER', 'default', '-evalsha');
+  const refusedOf = async () => (((await redis.call('ACL', 'LOG')) as [string, number][])[0] ?? [])[1] ?? 0;
+  await eventually(async () => (await refusedOf()) > 50);
+  const queues = lines.map((line) => (JSON.parse(line) as { msg: string }).msg);
+  expect(queues.toSorted()).toEqual([...new Set(queues)].toSorted());
+  expect(queues[0]).toMatch(/^the worker of the queue \S+ reported an error; trying again$/);
 });

@@ -3,7 +3,6 @@ import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { type StampItem, stampQueueName } from '../../../src/shared/queue/jobs.ts';
 import { jobOptionsOf } from '../../../src/shared/queue/open-queue.ts';
-import { prefixOf } from '../../../src/shared/redis/connection.ts';
 import { jsonLines, runOperator } from '../../support/cli.ts';
 import { scrape, seriesValue } from '../../support/metrics.ts';
 import { eventually, getJson, verifyById } from '../../support/requests.ts';
@@ -20,7 +19,7 @@ test('a stamp that cannot be made fails alone, and the operator can list, repair
   // Longer than this test lasts: a stamp that is owed moves to another queue.
   const service = await startService({ settings: { METRICS_PORT: '0', STAMP_WAIT_MS: '600000' } });
   const redis = new Redis(service.settings.REDIS_URL ?? '', { maxRetriesPerRequest: null });
-  const queue = new Queue(stampQueueName, { connection: redis, prefix: prefixOf(redis) });
+  const queue = new Queue(stampQueueName, { connection: redis, prefix: '{qstamp}' });
   onTestFinished(async () => {
     await queue.close();
     redis.disconnect();
@@ -68,7 +67,7 @@ test('a stamp that cannot be made fails alone, and the operator can list, repair
   await eventually(() => hasFailed(broken));
 
   const mended: StampItem = { ...broken, imprint: stampItem().imprint };
-  await redis.hset(`${prefixOf(redis)}:${stampQueueName}:${id}`, 'data', JSON.stringify(payloadOf([mended])));
+  await redis.hset(`{qstamp}:${stampQueueName}:${id}`, 'data', JSON.stringify(payloadOf([mended])));
   expect((await jobs('retry', '--all')).code).toBe(0);
   await eventually(() => isValid(mended));
   expect(await listed()).toEqual([]);

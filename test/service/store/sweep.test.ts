@@ -1,10 +1,10 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ShownJob } from '../../../src/shared/queue/failed-jobs.ts';
 import type { StampItem } from '../../../src/shared/queue/jobs.ts';
 import { readContentsUnderWay } from '../../../src/shared/queue/queue-state.ts';
+import { connectWorker } from '../../../src/shared/redis/connection.ts';
 import { loadConfig } from '../../../src/shared/runtime/config.ts';
 import { openStore } from '../../../src/shared/store/store.ts';
 import { sweep } from '../../../src/workers/housekeeping/index.ts';
@@ -18,7 +18,7 @@ const eightDaysMs = 8 * 24 * 3_600_000;
 
 test('S11: after eight days without a worker, waiting stamps still have their content; only content without a stamp is removed', async () => {
   const service = await startService({ workers: 0 });
-  const redis = new Redis(service.settings.REDIS_URL!);
+  const redis = connectWorker(loadConfig(service.settings), log);
   onTestFinished(() => redis.disconnect());
   const store = openStore(loadConfig(service.settings), log);
   onTestFinished(() => store.close());
