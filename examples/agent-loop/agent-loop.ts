@@ -4,7 +4,7 @@
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { Qstamp, type Workflow } from '@qstamp/client';
+import { Qstamp, type Workflow } from 'qstamp-client';
 
 const { QSTAMP_URL = 'http://127.0.0.1:8080', CLIENT_EMAIL = '', MODEL_URL = '', MODEL_KEY = '', MODEL = '' } = process.env;
 const [task = ''] = process.argv.slice(2);

@@ -6,7 +6,7 @@
 import { appendFile, mkdir } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { json } from 'node:stream/consumers';
-import { Qstamp } from '@qstamp/client';
+import { Qstamp } from 'qstamp-client';
 
 const { QSTAMP_URL: url = 'http://127.0.0.1:8080', QSTAMP_SERVICE_TOKEN, CLAUDE_PROJECT_DIR } = process.env;
 

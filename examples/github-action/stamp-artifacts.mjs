@@ -2,7 +2,7 @@
 import { appendFileSync } from 'node:fs';
 import { glob, stat, writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { Qstamp, sha256OfFile } from '@qstamp/client';
+import { Qstamp, sha256OfFile } from 'qstamp-client';
 
 const { QSTAMP_URL: url = '', QSTAMP_SERVICE_TOKEN, FILES = '' } = process.env;
 const { GITHUB_REPOSITORY = '', GITHUB_REF = '', GITHUB_SHA = '', GITHUB_OUTPUT, GITHUB_STEP_SUMMARY } = process.env;

@@ -10,12 +10,12 @@ const installed = await installedClient();
 
 /** The work of a bundler, or of a page without one. */
 const importMap = JSON.stringify({
-  imports: { '@qstamp/client': '/modules/@qstamp/client/dist/index.js', '@noble/hashes/': '/modules/@noble/hashes/' },
+  imports: { 'qstamp-client': '/modules/qstamp-client/dist/index.js', '@noble/hashes/': '/modules/@noble/hashes/' },
 });
 
 /** The use of the package by a page; `dropped` is the file input. */
 const script = `
-  import { Qstamp, requireValid } from '@qstamp/client';
+  import { Qstamp, requireValid } from 'qstamp-client';
   const qstamp = new Qstamp({ url: location.origin });
   document.querySelector('input').addEventListener('change', async ({ target }) => {
     try {

@@ -15,7 +15,7 @@ interface OurClient {
   run(context: StackContext, url: string, onLine: (line: string) => void): Promise<unknown>;
 }
 
-/** `@qstamp/client` in a runtime that comes as a package of npm. */
+/** `qstamp-client` in a runtime that comes as a package of npm. */
 const inRuntime = (name: keyof typeof runtimes, args: readonly string[]): OurClient => ({
   name: `qstamp-${name}`,
   run: async (context, url, onLine) => {

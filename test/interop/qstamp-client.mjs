@@ -1,9 +1,9 @@
 // @ts-nocheck: it is read by other runtimes, where the package was installed.
 /**
- * `@qstamp/client` in another runtime than the one that it was written in: `<address of the service> <service token>`. It is run from the folder that
+ * `qstamp-client` in another runtime than the one that it was written in: `<address of the service> <service token>`. It is run from the folder that
  * the package was installed into. Prints a line for each step, `name: ok` or what is wrong.
  */
-import { InvalidRequest, Qstamp, requireValid, ServiceUnreachable, verifyWebhook } from '@qstamp/client';
+import { InvalidRequest, Qstamp, requireValid, ServiceUnreachable, verifyWebhook } from 'qstamp-client';
 
 const runtime = globalThis.Deno ?? globalThis.process;
 const [url, serviceToken] = globalThis.Deno ? Deno.args : process.argv.slice(2);

@@ -6,7 +6,7 @@ import { inject } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { runCommand } from '../../scripts/stack/run.ts';
 
-/** `@qstamp/client` like its users get it. */
+/** `qstamp-client` like its users get it. */
 export interface InstalledClient {
   /** The folder with everything below, removed by `dispose`. */
   readonly place: string;
@@ -27,7 +27,7 @@ export const dependency = join(checkoutDir, 'node_modules/@noble/hashes');
 function clientIn(place: string): InstalledClient {
   const [packed = ''] = readdirSync(place).filter((name) => name.endsWith('.tgz'));
   const folder = join(place, 'app');
-  const entry = pathToFileURL(join(folder, 'node_modules/@qstamp/client/dist/index.js')).href;
+  const entry = pathToFileURL(join(folder, 'node_modules/qstamp-client/dist/index.js')).href;
   return { place, folder, archive: join(place, packed), load: () => import(entry), dispose: () => rmSync(place, { recursive: true }) };
 }
 

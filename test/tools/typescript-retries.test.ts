@@ -11,7 +11,7 @@ const stampOf = (hash: string) => ({ token_id: crypto.randomUUID(), content_sha2
 const refusal = (code: string, more: object = {}) => ({ detail: 'A sentence.', code, request_id: 'request-1', ...more });
 const stamps = { hash: sha256('a') };
 
-describe('@qstamp/client tries again, with the same key', () => {
+describe('qstamp-client tries again, with the same key', () => {
   test('E10: waits for Retry-After if a part is unavailable, and for its own delay if there is no answer', async () => {
     const times: number[] = [];
     const stub = await startStub((response, _request, attempt) => {
@@ -71,7 +71,7 @@ describe('@qstamp/client tries again, with the same key', () => {
   });
 });
 
-describe('@qstamp/client and the real service: nothing is made twice', () => {
+describe('qstamp-client and the real service: nothing is made twice', () => {
   /** The first answer to each request is lost on its way back. */
   const losing = (): typeof fetch => {
     const answered = new Set<string>();
@@ -113,7 +113,7 @@ describe('@qstamp/client and the real service: nothing is made twice', () => {
   });
 });
 
-describe('@qstamp/client stamps many', () => {
+describe('qstamp-client stamps many', () => {
   const hashes = Array.from({ length: 1_001 }, (_, index) => sha256(String(index)));
 
   test('a thousand in one request; each succeeds or fails alone, and pending ones are requested again', async () => {
@@ -166,7 +166,7 @@ describe('@qstamp/client stamps many', () => {
   });
 });
 
-describe('@qstamp/client verifies webhooks', () => {
+describe('qstamp-client verifies webhooks', () => {
   // A published example of Standard Webhooks (Svix, verifying webhooks manually).
   const secret = 'whsec_plJ3nmyCDGBKInavdOK15jsl';
   const body = '{"event_type":"ping","data":{"success":true}}';

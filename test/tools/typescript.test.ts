@@ -22,7 +22,7 @@ function connect(options: { serviceToken?: string } = {}) {
   return { qstamp: new client.Qstamp({ url: service.url, fetch: recorded.fetch, ...options }), sent: recorded.sent };
 }
 
-describe('@qstamp/client, packed and installed: stamping', () => {
+describe('qstamp-client, packed and installed: stamping', () => {
   const text = 'What an agent wrote. Ünïcödé.\n';
 
   test('a path, a file URL, a Blob, bytes, a stream, a text and a hash give the same stamp, and only the hash is sent', async () => {
@@ -94,7 +94,7 @@ describe('@qstamp/client, packed and installed: stamping', () => {
   });
 });
 
-describe('@qstamp/client: errors by kind', () => {
+describe('qstamp-client: errors by kind', () => {
   test('E1, E4, S9: a refusal has its status, code, request id and faults', async () => {
     const { qstamp } = connect();
     const faulty = qstamp.stampText('a', { metadata: { a: 'b'.repeat(5_000) } });
@@ -118,7 +118,7 @@ describe('@qstamp/client: errors by kind', () => {
   });
 });
 
-describe('@qstamp/client: workflows', () => {
+describe('qstamp-client: workflows', () => {
   const start = { user_email: 'client@example.com', agent_id: 'agent-7', briefing: 'Paint a bridge.' };
 
   test('W8, L4: outputs are numbered in the order of the calls, also many in one request, and the record closes when all are done', async () => {
@@ -186,7 +186,7 @@ test('the quickstart of the README runs in plain Node', async () => {
 });
 
 test('its types are complete: a strict program compiles with them, without types of Node and with the library of 2022', async () => {
-  const program = `import { Pending, Qstamp, type StampToken, verifyWebhook } from '@qstamp/client';
+  const program = `import { Pending, Qstamp, type StampToken, verifyWebhook } from 'qstamp-client';
     const qstamp = new Qstamp({ url: 'http://127.0.0.1:8080' });
     export const stamp: Promise<StampToken> = qstamp.stampText('a', { tier: 'plus' });
     export const address = stamp.catch((error: unknown) => (error instanceof Pending ? error.address : undefined));
