@@ -20,35 +20,16 @@ if (node === undefined || !existsSync(path.join(root, 'node_modules', 'zod'))) {
   // Without a cache, a short command spends half of its time on reading its sources.
   module.enableCompileCache?.(path.join(root, 'node_modules', '.cache', 'qstamp'));
   const importSource = (/** @type {string[]} */ ...names) => import(pathToFileURL(path.join(root, 'src', ...names)).href);
-  const args = process.argv.slice(2);
-  const command = args.find((arg) => !arg.startsWith('-'));
-  // A reader such as `head` may close the pipe early. Then nobody wants more results, and the command ends as if by SIGPIPE. But what makes stamps
-  // first saves those that it has asked for.
-  const endOfPipe = 128 + os.constants.signals.SIGPIPE;
-  process.stdout.on('error', (/** @type {NodeJS.ErrnoException} */ error) => {
-    if (error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED') {
-      if (command !== 'stamp' && command !== 'workflow') process.exit(endOfPipe);
-      process.on('exit', () => {
-        process.exitCode = endOfPipe;
-      });
-      return;
-    }
-    process.stderr.write(`qstamp: the results cannot be written: ${error.message}\n`);
-    process.exit(5);
-  });
-  // Messages that nobody can read are no reason to stop.
-  process.stderr.on('error', () => undefined);
-  const { qstamp } = await importSource('cli', 'main.ts');
+  const { runAsProcess } = await importSource('cli', 'process.ts');
   const { operatorCommands } = await importSource('operator', 'index.ts');
-  const { env: environment, stdin, stdout, stderr } = process;
+  const { argv, env, stdout, stderr } = process;
   // The commands for operators read the same settings as `npm start`.
-  const settings = () => {
+  const environment = () => {
     const envFile = path.join(root, '.env');
     // `process.loadEnvFile` takes a byte order mark for a part of the first name.
-    return existsSync(envFile) ? { ...util.parseEnv(readFileSync(envFile, 'utf8').trim()), ...environment } : environment;
+    return existsSync(envFile) ? { ...util.parseEnv(readFileSync(envFile, 'utf8').trim()), ...env } : env;
   };
-  const operator = operatorCommands({ args, environment: settings, stdout, stderr });
-  process.exitCode = await qstamp({ args, environment, stdin, stdout, stderr, operator });
+  await runAsProcess(process, operatorCommands({ args: argv.slice(2), environment, stdout, stderr }));
 } else {
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' });
   /** @type {NodeJS.Signals[]} */
