@@ -1,8 +1,9 @@
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inject } from 'vitest';
+import { packClient } from '../../scripts/packages/npm.ts';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { runCommand } from '../../scripts/stack/run.ts';
 
@@ -31,23 +32,15 @@ function clientIn(place: string): InstalledClient {
   return { place, folder, archive: join(place, packed), load: () => import(entry), dispose: () => rmSync(place, { recursive: true }) };
 }
 
-/** Packs the client of a checkout like `npm publish`, and installs the package into an empty folder. */
+/** Packs the client, and installs the package into an empty folder. */
 export async function installClient(): Promise<InstalledClient> {
   const place = mkdtempSync(join(tmpdir(), 'qstamp-client-'));
   try {
-    // From a copy, because other tests may pack at the same time. Under `npm test` npm would skip the build script, because of .npmrc.
-    const source = join(place, 'clients/typescript');
-    cpSync(join(checkoutDir, 'clients/typescript'), source, { recursive: true });
-    rmSync(join(source, 'dist'), { recursive: true, force: true });
-    cpSync(join(checkoutDir, 'tsconfig.json'), join(place, 'tsconfig.json'));
-    mkdirSync(join(source, 'node_modules/@noble'), { recursive: true });
-    symlinkSync(dependency, join(source, 'node_modules/@noble/hashes'));
-    const env = { ...process.env, PATH: `${join(checkoutDir, 'node_modules/.bin')}${delimiter}${process.env.PATH}` };
-    await runCommand('npm', ['pack', '--ignore-scripts=false', '--pack-destination', place], { cwd: source, env });
-    const { archive, folder } = clientIn(place);
+    const archive = await packClient(place);
+    const { folder } = clientIn(place);
     mkdirSync(folder);
     writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }');
-    await runCommand('npm', ['install', ...offline, archive, dependency], { cwd: folder, env });
+    await runCommand('npm', ['install', ...offline, archive, dependency], { cwd: folder });
     return clientIn(place);
   } catch (error) {
     rmSync(place, { recursive: true });

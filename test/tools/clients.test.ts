@@ -28,8 +28,9 @@ test.each([
   expect(staleModules(folder)).toEqual([path.slice(path.indexOf('/') + 1)]);
 });
 
-test('the clients have the same version', () => {
-  const read = (path: string) => readFileSync(join(checkoutDir, 'clients', path), 'utf8');
-  const { version } = JSON.parse(read('typescript/package.json'));
-  expect(read('python/pyproject.toml')).toContain(`\nversion = "${version}"\n`);
+test('the clients have the version of the service', () => {
+  const read = (path: string) => readFileSync(join(checkoutDir, path), 'utf8');
+  const { version } = JSON.parse(read('package.json'));
+  expect(JSON.parse(read('clients/typescript/package.json')).version).toBe(version);
+  expect(read('clients/python/pyproject.toml')).toContain(`\nversion = "${version}"\n`);
 });

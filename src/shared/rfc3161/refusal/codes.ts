@@ -1,5 +1,5 @@
 /** The meaning of a code. */
-interface CodeMeaning {
+export interface CodeMeaning {
   /** The number of the refusal in docs/reference/refusals.md. Absent if the code has no number there. */
   readonly refusal?: number;
   /** The sentence for clients. */

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Signers } from './signed-xml.ts';
 import { type ListFault, ListRefusal, type TrustedList } from './trusted-list.ts';
@@ -19,7 +20,7 @@ export function openListThread(): ListReader {
   let last: Promise<unknown> = Promise.resolve();
 
   function startThread(): Worker {
-    const started = new Worker(new URL('./list-worker.ts', import.meta.url));
+    const started = new Worker(new URL(`./list-worker${extname(import.meta.url)}`, import.meta.url));
     // Without a listener, an error of a thread that reads nothing would end the process.
     started.on('error', () => {
       if (thread === started) thread = undefined;

@@ -1,0 +1,4 @@
+#!/usr/bin/env node
+import { runAsProcess } from '../dist/src/cli/process.js';
+
+await runAsProcess(process);
