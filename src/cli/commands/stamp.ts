@@ -38,7 +38,13 @@ interface StampOptions {
   readonly force?: true;
 }
 
-async function stampFiles(given: readonly string[], options: StampOptions, client: Client, { terminal, stdin }: Context): Promise<void> {
+/** Stamps files, and all files of folders, and saves each stamp beside its file. */
+export async function stampFiles(
+  given: readonly string[],
+  options: StampOptions,
+  client: Client,
+  { terminal, stdin }: Pick<Context, 'terminal' | 'stdin'>,
+): Promise<void> {
   const { files, inFolders } = await filesOf(given, terminal);
   if (options.force && inFolders.size > 0) throw misuse('--force replaces stamps, so it takes files and not folders');
   const paths = [...new Set(files)];

@@ -48,7 +48,8 @@ interface VerifyOptions extends TrustOptions, ListOptions {
   readonly online?: true;
 }
 
-async function verifyAll(operands: readonly string[], options: VerifyOptions, context: Context): Promise<void> {
+/** Verifies names of files, tokens, ids and bundles, and prints a verdict for each. */
+export async function verifyAll(operands: readonly string[], options: VerifyOptions, context: Context): Promise<void> {
   const { terminal, connect, stdin, anchorsFolder } = context;
   const { token, proof } = options;
   const { files: names, inFolders } = await filesOf(operands, terminal, isBundleFolder);

@@ -27,7 +27,7 @@ export function addWorkflowCommands(program: Program, context: Context): void {
   for (const addCommand of [addStart, addAdd, addRequests, addBundle, addRedact]) addCommand(group, context);
 }
 
-function addStart(group: Program, { terminal, connect, stdin }: Context): void {
+function addStart(group: Program, context: Context): void {
   group
     .command('start')
     .description(`start a workflow; its secret workflow token is saved in ${workflowFileName}`)
@@ -39,30 +39,45 @@ function addStart(group: Program, { terminal, connect, stdin }: Context): void {
     .option('--title <TEXT>', 'a title of the task, shown on the public page of the workflow')
     .addOption(metadataOption('stored with the briefing'))
     .option('--workflow <FILE>', 'where the workflow token is saved', workflowFileName)
-    .action(async ({ email, agent, briefing, briefingHash, tier, title, metadata: given, workflow: path }) => {
-      const metadata = title === undefined ? given : { ...given, title, public: true };
-      const client = connect();
-      if ((await readText(path)) !== undefined) {
-        throw new CommandFailure(exitCodes.file, `${path} already contains a workflow; --workflow names another file`);
-      }
-      const hashFile = (file: string) => about(`--briefing ${file}`, () => digestInput(file, stdin));
-      const briefing_hash = briefing === undefined ? briefingHash : (await hashFile(briefing)).imprint.digest;
-      if (briefing_hash === undefined) throw misuse('one of --briefing and --briefing-hash is needed');
-      const request = { user_email: email, agent_id: agent, briefing_hash, tier, ...(metadata && { briefing_metadata: metadata }) };
-      const { workflow_token, ...started } = await client.startWorkflow(request);
-      const { workflow_id, expires_at } = started;
-      const saved: WorkflowFile = { qstamp: 1, kind: 'workflow', service: client.baseUrl, workflow_id, workflow_token, expires_at };
-      await saveJson(path, saved, {
-        overwrite: false,
-        isSecret: true,
-        what: `the workflow ${workflow_id} was started but its workflow token was not saved`,
-      });
-      terminal.result(
-        { ...started, briefing_hash, saved: path },
-        `workflow ${workflow_id} started, until ${withMilliseconds(expires_at)}`,
-        [`a link to confirm is mailed to ${started.otp_sent_to}`, `its workflow token is in ${path}: keep this file, and keep it secret`],
-      );
-    });
+    .action((options) => startWorkflow(options, context));
+}
+
+interface StartOptions {
+  readonly email: string;
+  readonly agent: string;
+  readonly briefing?: string;
+  readonly briefingHash?: string;
+  readonly tier: (typeof workflowTiers)[number];
+  readonly title?: string;
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** The path of the workflow file. */
+  readonly workflow: string;
+}
+
+/** Starts a workflow, and saves its workflow token. */
+export async function startWorkflow(options: StartOptions, { terminal, connect, stdin }: Context): Promise<void> {
+  const { email, agent, briefing, briefingHash, tier, title, metadata: given, workflow: path } = options;
+  const metadata = title === undefined ? given : { ...given, title, public: true };
+  const client = connect();
+  if ((await readText(path)) !== undefined) {
+    throw new CommandFailure(exitCodes.file, `${path} already contains a workflow; --workflow names another file`);
+  }
+  const hashFile = (file: string) => about(`--briefing ${file}`, () => digestInput(file, stdin));
+  const briefing_hash = briefing === undefined ? briefingHash : (await hashFile(briefing)).imprint.digest;
+  if (briefing_hash === undefined) throw misuse('one of --briefing and --briefing-hash is needed');
+  const request = { user_email: email, agent_id: agent, briefing_hash, tier, ...(metadata && { briefing_metadata: metadata }) };
+  const { workflow_token, ...started } = await client.startWorkflow(request);
+  const { workflow_id, expires_at } = started;
+  const saved: WorkflowFile = { qstamp: 1, kind: 'workflow', service: client.baseUrl, workflow_id, workflow_token, expires_at };
+  await saveJson(path, saved, {
+    overwrite: false,
+    isSecret: true,
+    what: `the workflow ${workflow_id} was started but its workflow token was not saved`,
+  });
+  terminal.result({ ...started, briefing_hash, saved: path }, `workflow ${workflow_id} started, until ${withMilliseconds(expires_at)}`, [
+    `a link to confirm is mailed to ${started.otp_sent_to}`,
+    `its workflow token is in ${path}: keep this file, and keep it secret`,
+  ]);
 }
 
 /** A SHA-256 on the command line, in lower case as the service stores it. */
@@ -71,8 +86,7 @@ function sha256Of(given: string): string {
   return given.toLowerCase();
 }
 
-/** Stamps outputs one after the other, because the workflow also proves their order (W8). It stops at the first failure. */
-function addAdd(group: Program, { terminal, connect }: Context): void {
+function addAdd(group: Program, context: Context): void {
   group
     .command('add')
     .description(
@@ -86,18 +100,26 @@ function addAdd(group: Program, { terminal, connect }: Context): void {
     .option('--show-name', 'show the name of the file on the public page of the workflow')
     .option('--force', 'replace existing stamps')
     .addOption(workflowOption)
-    .action(async (operands, options) => {
-      const client = connect();
-      const workflow = await openWorkflow(options.workflow);
-      const { files, inFolders } = await filesOf(operands, terminal);
-      if (options.force && inFolders.size > 0) throw misuse('--force replaces stamps, so it takes files and not folders');
-      if (terminal.exitCode() !== exitCodes.ok) return;
-      for (const path of files) {
-        const added = { ...options, workflow, skipsOutputs: inFolders.has(path) };
-        if (terminal.exitCode() !== exitCodes.ok) terminal.count(notTried);
-        else await addOutput(path, added, client, terminal).catch((error) => terminal.problem(path, error));
-      }
-    });
+    .action((operands, options) => addOutputs(operands, options, context));
+}
+
+interface AddOptions extends Omit<OutputOptions, 'workflow' | 'skipsOutputs'> {
+  /** The path of the workflow file. */
+  readonly workflow?: string;
+}
+
+/** Stamps outputs one after the other, because the workflow also proves their order (W8). It stops at the first failure. */
+export async function addOutputs(operands: readonly string[], options: AddOptions, { terminal, connect }: Tools): Promise<void> {
+  const client = connect();
+  const workflow = await openWorkflow(options.workflow);
+  const { files, inFolders } = await filesOf(operands, terminal);
+  if (options.force && inFolders.size > 0) throw misuse('--force replaces stamps, so it takes files and not folders');
+  if (terminal.exitCode() !== exitCodes.ok) return;
+  for (const path of files) {
+    const added = { ...options, workflow, skipsOutputs: inFolders.has(path) };
+    if (terminal.exitCode() !== exitCodes.ok) terminal.count(notTried);
+    else await addOutput(path, added, client, terminal).catch((error) => terminal.problem(path, error));
+  }
 }
 
 type SavedOutput = Extract<StampRecord, { kind: 'workflow_output' }>;
@@ -176,29 +198,43 @@ function outputTypeOf(path: string): string {
 }
 
 /** The commands that ask the service one thing about a workflow. */
-function addRequests(group: Program, { terminal, connect }: Context): void {
+function addRequests(group: Program, context: Context): void {
   const add = (name: string, description: string) => group.command(name).description(description).addOption(workflowOption);
-  add('status', 'show the state of the workflow from the service; its page shows what is proved').action(async ({ workflow: file }) => {
-    const client = connect();
-    const state = await client.readWorkflow(await openWorkflow(file));
-    const { workflow_id, status, output_count, tier } = state;
-    const line = `the service says: workflow ${workflow_id} is ${stateNames[status] ?? status}, ${countOf(output_count, 'output')}, tier ${tier}`;
-    terminal.result(state, line, detailsOf(state, client.addressOf(state.verify_url)));
-  });
+  add('status', 'show the state of the workflow from the service; its page shows what is proved').action(({ workflow }) =>
+    showState(workflow, context),
+  );
 
   add('resend', 'mail a new link to confirm; the old one ends').action(async ({ workflow: file }) => {
+    const { terminal, connect } = context;
     const workflow = await openWorkflow(file);
     const answer = await connect().resendLink(workflow);
     terminal.result(answer, `workflow ${workflow.workflow_id}: a new link is mailed to ${answer.otp_sent_to}; the old one has ended`);
   });
 
-  add('complete', 'close the workflow: a Merkle root over all outputs is stamped').action(async ({ workflow: file }) => {
-    const client = connect();
-    const completed = await client.completeWorkflow(await openWorkflow(file));
-    const { workflow_id, output_count, completed_at, verify_url } = completed;
-    const line = `the service completed workflow ${workflow_id} at ${withMilliseconds(completed_at)} with ${countOf(output_count, 'output')}`;
-    terminal.result(completed, line, [`anyone may check it at ${client.addressOf(verify_url)}`]);
-  });
+  add('complete', 'close the workflow: a Merkle root over all outputs is stamped').action(({ workflow }) =>
+    completeWorkflow(workflow, context),
+  );
+}
+
+/** What the commands about a workflow need. */
+type Tools = Pick<Context, 'terminal' | 'connect'>;
+
+/** Shows the state of the workflow of a workflow file. */
+export async function showState(file: string | undefined, { terminal, connect }: Tools): Promise<void> {
+  const client = connect();
+  const state = await client.readWorkflow(await openWorkflow(file));
+  const { workflow_id, status, output_count, tier } = state;
+  const line = `the service says: workflow ${workflow_id} is ${stateNames[status] ?? status}, ${countOf(output_count, 'output')}, tier ${tier}`;
+  terminal.result(state, line, detailsOf(state, client.addressOf(state.verify_url)));
+}
+
+/** Closes the workflow of a workflow file. */
+export async function completeWorkflow(file: string | undefined, { terminal, connect }: Tools): Promise<void> {
+  const client = connect();
+  const completed = await client.completeWorkflow(await openWorkflow(file));
+  const { workflow_id, output_count, completed_at, verify_url } = completed;
+  const line = `the service completed workflow ${workflow_id} at ${withMilliseconds(completed_at)} with ${countOf(output_count, 'output')}`;
+  terminal.result(completed, line, [`anyone may check it at ${client.addressOf(verify_url)}`]);
 }
 
 const stateNames: Readonly<Record<string, string>> = { pending: 'waiting for the client' };
@@ -229,7 +265,7 @@ function mailOf({ mail, user_email }: WorkflowStateResponse): Line {
   return `link mailed to ${user_email}${mail.sent_at === null ? '' : ` at ${withMilliseconds(mail.sent_at)}`}`;
 }
 
-function addBundle(group: Program, { terminal, connect }: Context): void {
+function addBundle(group: Program, context: Context): void {
   group
     .command('bundle')
     .description(
@@ -243,22 +279,26 @@ function addBundle(group: Program, { terminal, connect }: Context): void {
       if (id !== undefined && options.workflow !== undefined) throw misuse('name one workflow');
       if (id !== undefined && !uuidPattern.test(id)) throw misuse(`"${id}" is not the id of a workflow`);
       const workflowId = id ?? (await openWorkflow(options.workflow)).workflow_id;
-      const path = options.out ?? `workflow-${workflowId}.zip`;
-      const client = connect();
-      const onBytes = terminal.track(path);
-      async function* download() {
-        for await (const chunk of client.fetchBundle(workflowId)) {
-          yield chunk;
-          onBytes(chunk.length);
-        }
-      }
-      const bytes = await about(path, () => saveFile(path, download(), { overwrite: false }));
-      terminal.result(
-        { workflow_id: workflowId, bundle: path, bytes },
-        `workflow ${workflowId}: its evidence is saved as ${path} (${readableSize(bytes)})`,
-        [`"qstamp verify ${path} FILE..." verifies it`],
-      );
+      await saveBundle(workflowId, options.out ?? `workflow-${workflowId}.zip`, context);
     });
+}
+
+/** Saves the evidence of a completed workflow. */
+export async function saveBundle(workflowId: string, path: string, { terminal, connect }: Tools): Promise<void> {
+  const client = connect();
+  const onBytes = terminal.track(path);
+  async function* download() {
+    for await (const chunk of client.fetchBundle(workflowId)) {
+      yield chunk;
+      onBytes(chunk.length);
+    }
+  }
+  const bytes = await about(path, () => saveFile(path, download(), { overwrite: false }));
+  terminal.result(
+    { workflow_id: workflowId, bundle: path, bytes },
+    `workflow ${workflowId}: its evidence is saved as ${path} (${readableSize(bytes)})`,
+    [`"qstamp verify ${path} FILE..." verifies it`],
+  );
 }
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
