@@ -9,6 +9,7 @@ import { createClient } from './client.ts';
 import type { Context, Program } from './command.ts';
 import { addCompletionCommand } from './commands/completion.ts';
 import { addListsCommand } from './commands/lists.ts';
+import { addMcpCommand } from './commands/mcp.ts';
 import { addPackCommand } from './commands/pack.ts';
 import { addRenewCommand } from './commands/renew.ts';
 import { addStampCommand } from './commands/stamp.ts';
@@ -124,6 +125,7 @@ function createProgram(context: Context): Program {
   addTrustCommands(program, context);
   addListsCommand(program, context);
   addWorkflowCommands(program, context);
+  addMcpCommand(program, context);
   addCompletionCommand(program, context);
   program
     .command('version')

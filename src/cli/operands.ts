@@ -135,9 +135,12 @@ async function findBeside(path: string): Promise<VerifySubject> {
 }
 
 export async function stampBeside(path: string): Promise<string | undefined> {
-  for (const beside of [stampRecordPathOf(path), ...tokenSuffixes.map((end) => `${path}${end}`)]) if (await exists(beside)) return beside;
+  for (const beside of stampsBeside(path)) if (await exists(beside)) return beside;
   return undefined;
 }
+
+/** The paths where the stamp of a file may be. */
+export const stampsBeside = (path: string): string[] => [stampRecordPathOf(path), ...tokenSuffixes.map((end) => `${path}${end}`)];
 
 /** Whether a path is that of a token or container for the file beside it, for example `a.tsr` or `a.asics` beside `a`. */
 function isStampOfFileBeside(path: string): boolean {

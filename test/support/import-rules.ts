@@ -71,6 +71,7 @@ const homes: readonly { readonly matches: RegExp; readonly places: readonly stri
   { matches: /^nodemailer$/, places: ['src/workers/mail'] },
   { matches: /^libxml2-wasm$/, places: ['src/shared/trust/lists'] },
   { matches: /^(@commander-js\/extra-typings|commander)$/, places: ['src/cli', 'src/operator'] },
+  { matches: /^@modelcontextprotocol\//, places: ['src/cli/mcp-server.ts'] },
   // HTTP clients: the workers ask providers. The TSA and the metrics only serve.
   { matches: /^undici$/, places: ['src/workers'] },
   { matches: /^node:https$/, places: [] },

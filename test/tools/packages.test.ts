@@ -2,6 +2,8 @@ import { globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, wr
 import { builtinModules } from 'node:module';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { Client } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { packCommand } from '../../scripts/packages/npm.ts';
 import { serverJson } from '../../scripts/packages/release.ts';
@@ -61,6 +63,15 @@ test('the installed command judges files and bundles, and reads trusted lists', 
 
   expect(await npx('lists', 'se.xml')).toMatchObject({ code: 0, stdout: expect.stringContaining('trusted list of SE') });
   expect((await npx('--version')).stdout).toBe(`${readJson(join(checkoutDir, 'package.json')).version}\n`);
+});
+
+test('the installed command serves an assistant', async () => {
+  const client = new Client({ name: 'qstamp-test', version: '1.0.0' });
+  await client.connect(
+    new StdioClientTransport({ command: process.execPath, args: [join(installed, 'bin/qstamp.js'), 'mcp', '--allow', app] }),
+  );
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('stamp_files');
+  await client.close();
 });
 
 test('it depends on exactly the packages that it loads, in the versions of this checkout', () => {
