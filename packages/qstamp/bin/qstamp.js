@@ -1,4 +1,10 @@
 #!/usr/bin/env node
-import { runAsProcess } from '../dist/src/cli/process.js';
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 
-await runAsProcess(process);
+if (major > 22 || (major === 22 && minor >= 12)) {
+  const { runAsProcess } = await import('../dist/src/cli/process.js');
+  await runAsProcess(process);
+} else {
+  process.stderr.write(`qstamp needs Node 22.12 or newer, and this is Node ${process.versions.node} (https://nodejs.org)\n`);
+  process.exitCode = 2;
+}
