@@ -1,8 +1,8 @@
-import { globSync, mkdirSync, readFileSync } from 'node:fs';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parse } from 'yaml';
 import { checkoutDir, type StackContext } from '../../scripts/stack/context.ts';
-import { CommandError, runCommand } from '../../scripts/stack/run.ts';
+import { CommandError, type RunOptions, runCommand } from '../../scripts/stack/run.ts';
 import { developmentToken } from '../../src/shared/runtime/config.ts';
 import { npmPlace, pythonPlace } from './packages.ts';
 
@@ -56,18 +56,18 @@ async function meetConformance(context: StackContext, url: string, specVersion: 
   return { name: `conformance, ${specVersion}`, right, faults };
 }
 
-/** PyPI `mcp` in one era. */
-async function meetPython(context: StackContext, url: string, mode: 'auto' | 'legacy'): Promise<McpMeeting> {
-  const name = `PyPI mcp, ${mode}`;
+/** PyPI `mcp` in one era, with a program of ours. */
+async function runPython(
+  context: StackContext,
+  name: string,
+  args: readonly string[],
+  options: Omit<RunOptions, 'signal'>,
+): Promise<McpMeeting> {
   const lines: string[] = [];
   const onLine = (line: string) => void (line.endsWith(': ok') && lines.push(line));
   try {
     const place = await pythonPlace(context, 'mcp', [pythonClient]);
-    await runCommand(join(place, 'bin/python'), ['test/interop/mcp-client.py', url, mode, developmentToken.token], {
-      signal: context.signal,
-      cwd: checkoutDir,
-      onLine,
-    });
+    await runCommand(join(place, 'bin/python'), args, { signal: context.signal, onLine, ...options });
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
     return { name, right: lines.length, faults: [error.message] };
@@ -75,12 +75,53 @@ async function meetPython(context: StackContext, url: string, mode: 'auto' | 'le
   return { name, right: lines.length, faults: [] };
 }
 
+type Era = 'auto' | 'legacy';
+
+const meetPython = (context: StackContext, url: string, mode: Era): Promise<McpMeeting> => {
+  const args = ['test/interop/mcp-client.py', url, mode, developmentToken.token];
+  return runPython(context, `PyPI mcp, ${mode}`, args, { cwd: checkoutDir });
+};
+
+/** The program of `qstamp mcp`. */
+const local = [process.execPath, join(checkoutDir, 'bin/qstamp.mjs'), 'mcp'];
+
+/** PyPI `mcp` starts `qstamp mcp`, and names an empty folder as its root. */
+const meetPythonLocally = (context: StackContext, url: string, mode: Era): Promise<McpMeeting> => {
+  const cwd = mkdtempSync(join(context.dataDir, 'mcp-'));
+  const env = { ...process.env, QSTAMP_URL: url, XDG_CONFIG_HOME: cwd };
+  return runPython(context, `PyPI mcp, local, ${mode}`, [join(checkoutDir, 'test/interop/mcp-local.py'), mode, ...local], { cwd, env });
+};
+
 /** The command line of the Inspector: it finds no schema that an assistant would reject (M2), and shows why a call fails (M5). */
 async function meetInspector(context: StackContext, url: string): Promise<McpMeeting> {
+  const inspect = await inspectorOf(context, [`${url}/mcp`, '--stored-auth-only']);
+  const call = (...args: string[]) => inspect('--method', 'tools/call', '--tool-name', ...args);
+  return judged('Inspector', [
+    ['lists the tools', await inspect('--method', 'tools/list', '--strict'), /"service_stamp_hash".*"verify_file_hash"/s],
+    ['says that there is no such tool', await call('no_such_tool'), /no_such_tool/],
+    ['says that a token is missing', await call('verify_file_hash'), /A valid service token is required/],
+  ]);
+}
+
+/** The same for `qstamp mcp`, which it starts. */
+async function meetInspectorLocally(context: StackContext, url: string): Promise<McpMeeting> {
+  const folder = mkdtempSync(join(context.dataDir, 'mcp-'));
+  writeFileSync(join(folder, 'a.txt'), folder);
+  const inspect = await inspectorOf(context, ['-e', `QSTAMP_URL=${url}`, ...local, '--allow', folder]);
+  const call = (...args: string[]) => inspect('--method', 'tools/call', '--tool-name', ...args);
+  return judged('Inspector, local', [
+    ['lists the tools', await inspect('--method', 'tools/list', '--strict'), /"stamp_files".*"workflow_complete"/s],
+    ['stamps a file', await call('stamp_files', '--tool-arg', 'paths=["a.txt"]'), /saved as .*a\.txt\.qstamp\.json/],
+    ['says that a file is not allowed', await call('verify_file', '--tool-arg', 'path=/etc/hostname'), /in no allowed folder/],
+  ]);
+}
+
+/** Runs the Inspector's command line with this target. */
+async function inspectorOf(context: StackContext, target: readonly string[]): Promise<(...args: string[]) => Promise<string>> {
   const place = await npmPlace(context, 'mcp-inspector', [inspector], true);
-  const inspect = async (...args: string[]): Promise<string> => {
+  return async (...args) => {
     const lines: string[] = [];
-    const options = [join(place, 'node_modules/.bin/mcp-inspector'), '--cli', `${url}/mcp`, '--stored-auth-only', ...args];
+    const options = [join(place, 'node_modules/.bin/mcp-inspector'), '--cli', ...target, ...args];
     const home = { ...context, env: { ...process.env, HOME: context.dataDir }, onLine: (line: string) => void lines.push(line) };
     await runCommand(process.execPath, options, home).catch((error) => {
       if (!(error instanceof CommandError)) throw error;
@@ -88,21 +129,21 @@ async function meetInspector(context: StackContext, url: string): Promise<McpMee
     });
     return lines.join('\n');
   };
-  const call = (...args: string[]) => inspect('--method', 'tools/call', '--tool-name', ...args);
-  const checks: readonly (readonly [name: string, said: string, expected: RegExp])[] = [
-    ['lists the tools', await inspect('--method', 'tools/list', '--strict'), /"service_stamp_hash".*"verify_file_hash"/s],
-    ['says that there is no such tool', await call('no_such_tool'), /no_such_tool/],
-    ['says that a token is missing', await call('verify_file_hash'), /A valid service token is required/],
-  ];
-  const faults = checks.flatMap(([name, said, expected]) => (expected.test(said) ? [] : [`${name}: ${said.slice(0, 300)}`]));
-  return { name: 'Inspector', right: checks.length - faults.length, faults };
 }
 
-/** Strangers of the Model Context Protocol in both eras. `npm test` meets the SDKs (test/service/mcp/mcp-clients.test.ts). */
+function judged(name: string, checks: readonly (readonly [check: string, said: string, expected: RegExp])[]): McpMeeting {
+  const faults = checks.flatMap(([check, said, expected]) => (expected.test(said) ? [] : [`${check}: ${said.slice(0, 300)}`]));
+  return { name, right: checks.length - faults.length, faults };
+}
+
+/** Strangers of the Model Context Protocol in both eras. `npm test` meets the SDKs (test/service/mcp/mcp-clients.test.ts, test/tools/mcp-local.test.ts). */
 export const mcpStrangers: readonly { readonly name: string; meet(context: StackContext, url: string): Promise<McpMeeting> }[] = [
   { name: 'mcp-conformance', meet: (context, url) => meetConformance(context, url, '2026-07-28') },
   { name: 'mcp-conformance', meet: (context, url) => meetConformance(context, url, '2025-11-25') },
   { name: 'mcp-inspector', meet: meetInspector },
+  { name: 'mcp-inspector', meet: meetInspectorLocally },
   { name: 'mcp-python', meet: (context, url) => meetPython(context, url, 'auto') },
   { name: 'mcp-python', meet: (context, url) => meetPython(context, url, 'legacy') },
+  { name: 'mcp-python', meet: (context, url) => meetPythonLocally(context, url, 'auto') },
+  { name: 'mcp-python', meet: (context, url) => meetPythonLocally(context, url, 'legacy') },
 ];

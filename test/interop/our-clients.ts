@@ -1,13 +1,15 @@
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { basename, delimiter, join } from 'node:path';
+import { packCommand } from '../../scripts/packages/npm.ts';
 import { checkoutDir, type StackContext } from '../../scripts/stack/context.ts';
-import { CommandError, runCommand } from '../../scripts/stack/run.ts';
+import { CommandError, runCommand, runToEnd } from '../../scripts/stack/run.ts';
 import { developmentToken } from '../../src/shared/runtime/config.ts';
 import { installClient } from '../support/client-package.ts';
 import { startContractProxy } from './contract-proxy.ts';
 import { npmPlace } from './packages.ts';
 
 const runtimes = { deno: 'deno@2.9.6', bun: 'bun@1.4.4' } as const;
+const oldestNode = 'node@22.12.0';
 
 /** A client of ours where it is used: tests of its own that print a line each, `name: ok` or what is wrong. */
 interface OurClient {
@@ -35,10 +37,31 @@ const inRuntime = (name: keyof typeof runtimes, args: readonly string[]): OurCli
   },
 });
 
+/** The package `qstamp`, installed from the registry by npx, in the oldest Node that it supports. */
+const commandInNode22: OurClient = {
+  name: 'qstamp-node22',
+  run: async (context, url, onLine) => {
+    const place = await npmPlace(context, 'node22', [oldestNode], true);
+    const folder = mkdtempSync(join(context.dataDir, 'node22-'));
+    const archive = await packCommand(folder);
+    writeFileSync(join(folder, 'a.txt'), folder);
+    const PATH = `${join(place, 'node_modules/.bin')}${delimiter}${process.env.PATH}`;
+    const env = { ...process.env, PATH, QSTAMP_URL: url, XDG_CONFIG_HOME: folder };
+    const npx = (...args: string[]) => runToEnd('npx', ['-y', `./${basename(archive)}`, ...args], { ...context, cwd: folder, env });
+    const checks = [
+      ['stamps', await npx('stamp', 'a.txt'), 0, /a\.txt\.qstamp\.json/],
+      ['verifies', await npx('verify', 'a.txt'), 1, /NOT PROVED, trust_store_empty/],
+    ] as const;
+    for (const [name, { code, output }, expected, said] of checks)
+      onLine(`${name}: ${code === expected && said.test(output) ? 'ok' : `${code} ${output}`}`);
+  },
+};
+
 /** Our own clients in runtimes that are not the project's. */
 export const ourClients: readonly OurClient[] = [
   inRuntime('deno', ['run', '--no-prompt', '--allow-net', '--allow-read']),
   inRuntime('bun', ['run']),
+  commandInNode22,
 ];
 
 /** Lets each client of ours do its tests; answers the lines of a table, and whether all is well. */
