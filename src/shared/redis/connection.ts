@@ -46,14 +46,10 @@ export const connectBlockingReader = (settings: Partial<RedisSettings>, log: Log
 /** Opens a connection to the primary, which may be another server after each new connection. */
 function connect(settings: Partial<RedisSettings>, log: Logger, role: string, ofRole: OptionsOfRole): Redis {
   let isDown = false;
-  let left: Redis['stream'] | undefined;
   const reconnectOnError = (error: Error): boolean => {
     const { message } = error;
     // ioredis itself follows a server of a Cluster that has moved our slot.
     if (!wrongServer.test(message) || (settings.REDIS_CLUSTER_NODES && message.startsWith('MOVED'))) return false;
-    // One answer is enough: each further one would close the connection again.
-    if (redis.stream && redis.stream === left) return false;
-    left = redis.stream;
     warnOfError(redis, log, `a Redis server that is not the primary (${role})`, error);
     return true;
   };
@@ -66,6 +62,8 @@ function connect(settings: Partial<RedisSettings>, log: Logger, role: string, of
   });
   prefixes.set(redis, `{${settings.REDIS_KEY_PREFIX ?? 'qstamp'}}`);
   sendInOneWrite(redis);
+  // For each command that a wrong server refuses, ioredis waits once for the end of the connection.
+  redis.on('connect', () => redis.stream?.setMaxListeners(0));
   redis.on('error', (error) => {
     if (!isDown) log.warn({ err: nodeErrorIn(error), role }, 'Redis is not reachable; trying again');
     isDown = true;
