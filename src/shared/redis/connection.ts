@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { Cluster, Redis, type RedisOptions, type SentinelConnectionOptions, SentinelConnector } from 'ioredis';
 import { ConfigError, type RedisSettings } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
 
@@ -110,6 +110,7 @@ function open(settings: Partial<RedisSettings>, log: Logger, options: Connection
   if (!sentinels) return new Redis({ host, port, ...server });
   return new Redis({
     ...server,
+    Connector: FailoverConnector,
     sentinels: [...sentinels],
     name: settings.REDIS_SENTINEL_NAME ?? '',
     ...(settings.REDIS_SENTINEL_USERNAME && { sentinelUsername: settings.REDIS_SENTINEL_USERNAME }),
@@ -121,6 +122,18 @@ function open(settings: Partial<RedisSettings>, log: Logger, options: Connection
     sentinelCommandTimeout: 2_000,
     sentinelRetryStrategy: retryStrategy,
   });
+}
+
+/** ioredis gives up for ever if the sentinels report a new primary while it asks them for one, so nobody listens to them in this time. */
+class FailoverConnector extends SentinelConnector {
+  constructor(options: unknown) {
+    super(options as SentinelConnectionOptions);
+  }
+
+  override connect(...args: Parameters<SentinelConnector['connect']>): ReturnType<SentinelConnector['connect']> {
+    this.disconnect();
+    return super.connect(...args);
+  }
 }
 
 /** Reads the address of one server. Without an address, the result is empty. */
