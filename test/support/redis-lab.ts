@@ -131,7 +131,7 @@ export async function openRedisLab(kind: Kind = 'redis') {
   }
 
   const commandTo = async (port: number, words: readonly string[]) => {
-    const redis = new Redis({ port, maxRetriesPerRequest: 0, connectionName: 'lab' });
+    const redis = new Redis({ port, maxRetriesPerRequest: 5, connectionName: 'lab' });
     redis.on('error', () => undefined);
     try {
       return await redis.call(words[0]!, ...words.slice(1));
