@@ -114,7 +114,7 @@ function describeFailure(collector: SchemaCollector, status: number, codes: read
   return describeContent(collector, answer, codes[0]);
 }
 
-const textTypes = ['text/html', 'application/x-ndjson'];
+const textTypes = ['text/html', 'text/plain', 'application/x-ndjson'];
 
 /** Describes an answer. Its example belongs to the schema or, for a failure, to `code`. */
 function describeContent(collector: SchemaCollector, answer: AnswerContract, code?: ErrorCode): object {
