@@ -22,8 +22,8 @@ import {
 } from '../shared/contract/workflow.ts';
 import { CommandFailure, exitCodes, misuse } from './failure.ts';
 
-/** The maximum time of one try. It is long because large content may be sent over a slow connection. */
-const timeoutMs = 120_000;
+/** The maximum time of one try, in ms. It is long because large content may be sent over a slow connection. */
+const timeout = 120_000;
 
 /** The base URL of the service, from `QSTAMP_URL`. It may have a path, but nothing behind it. @throws CommandFailure */
 export function serviceUrl(setting: string | undefined): string {
@@ -42,12 +42,14 @@ export type Client = ReturnType<typeof createClient>;
  * @param onUpload undefined: nobody watches uploads
  * @throws CommandFailure if QSTAMP_URL is not an HTTP URL
  */
-export function createClient({ QSTAMP_URL, QSTAMP_SERVICE_TOKEN }: Readonly<Record<string, string | undefined>>, onUpload?: OnUpload) {
+export function createClient(environment: Readonly<Record<string, string | undefined>>, onUpload?: OnUpload) {
+  // QSTAMP_SERVICE_TOKEN is the old name.
+  const { QSTAMP_URL, QSTAMP_SERVICE_TOKEN, QSTAMP_TOKEN = QSTAMP_SERVICE_TOKEN } = environment;
   const qstamp = new Qstamp({
     url: serviceUrl(QSTAMP_URL),
     // With a service token, stamps are made for its product; without a token, as an agent.
-    serviceToken: QSTAMP_SERVICE_TOKEN || undefined,
-    timeoutMs,
+    serviceToken: QSTAMP_TOKEN ?? '',
+    timeout,
     ...(onUpload && { fetch: watchedFetch(onUpload) }),
   });
 
@@ -109,7 +111,7 @@ function failureOf(error: unknown): unknown {
     const { status, code, requestId: request_id, message } = error;
     const exitCode = status >= 500 || status === 429 ? exitCodes.unavailable : exitCodes.refused;
     // The user of the command knows the header only by its variable.
-    const answer = message.replace('X-Service-Token', '$& (QSTAMP_SERVICE_TOKEN)');
+    const answer = message.replace('X-Service-Token', '$& (QSTAMP_TOKEN)');
     return new CommandFailure(exitCode, `the service answered ${answer}`, { status, code, request_id });
   }
   if (error instanceof ServiceUnreachable) {

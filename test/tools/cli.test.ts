@@ -11,7 +11,7 @@ import { serviceToken, sharedService } from '../support/service.ts';
 const service = await sharedService();
 
 test('the token in the environment names the product, and --json may come before the command', async () => {
-  const env = { QSTAMP_URL: ` ${service.url}/\n`, QSTAMP_SERVICE_TOKEN: serviceToken };
+  const env = { QSTAMP_URL: ` ${service.url}/\n`, QSTAMP_TOKEN: serviceToken };
   const line = ['--json', 'stamp', '--tier', 'plus', '-'];
   const outcome = await runCommand(line, { cwd: temporaryFolder(), env, input: 'piped' });
   expect(outcome).toMatchObject({ code: 0, stderr: '' });
@@ -24,7 +24,7 @@ test('the token in the environment names the product, and --json may come before
 test('without a token an agent stamps, and a large file is hashed in constant memory', async () => {
   const cwd = temporaryFolder({ large: '' });
   truncateSync(join(cwd, 'large'), tries(1024, 256) * 1024 ** 2);
-  const env = { QSTAMP_URL: service.url, QSTAMP_SERVICE_TOKEN: '' };
+  const env = { QSTAMP_URL: service.url, QSTAMP_TOKEN: '' };
   const { code, stdout, peakMebibytes } = await runMeasured(['stamp', 'large'], { cwd, env });
   expect([code, stdout]).toEqual([0, expect.stringMatching(/stamped at \S+Z by mock \(not qualified\), saved as large\.qstamp\.json\n$/)]);
   expect(peakMebibytes).toBeLessThan(200);

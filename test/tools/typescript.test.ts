@@ -68,6 +68,10 @@ describe('qstamp-client, packed and installed: stamping', () => {
     expect(tier).toBe('plus');
     expect(JSON.parse(sent[0]!.body)).toEqual({ hash: sha256(text), tier: 'plus', metadata: { run: '7' } });
     expect(await listStampIds(service)).toContain(token_id);
+    for await (const newest of qstamp.listStamps()) {
+      expect(newest).toMatchObject({ token_id, tier: 'plus', content_sha256: sha256(text) });
+      break;
+    }
   });
 
   test('L1, L2: many in one request, as an agent and for a product; a refused one is a separate error', async () => {
@@ -175,7 +179,7 @@ describe('qstamp-client: workflows', () => {
 
 test('the quickstart of the README runs in plain Node', async () => {
   const readme = readFileSync(join(checkoutDir, 'clients/typescript/README.md'), 'utf8');
-  const [, quickstart = ''] = /^# [^\n]*\n\n```ts\n(.*?)```/s.exec(readme) ?? [];
+  const [, quickstart = ''] = /```ts\n(.*?)```/s.exec(readme) ?? [];
   const program = quickstart.replace('http://127.0.0.1:8080', service.url).replace('dev-service-token', serviceToken);
   writeFileSync(join(installed.folder, 'quickstart.js'), program);
   writeFileSync(join(installed.folder, 'report.pdf'), 'a report');

@@ -71,6 +71,26 @@ class AcceptedStamp:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StampListResponse:
+    items: list[StampListItem]
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StampListItem:
+    token_id: str
+    issued_at: str
+    """as recorded; verify the stamp to get a proof"""
+    tier: StampTier
+    content_sha256: str | None
+    """null if the imprint is not a SHA-256 (only with `imprints=all`) or is damaged"""
+    is_qualified: bool
+    """as recorded; verify the stamp to get a proof"""
+    imprint: Imprint | None = None
+    """only with `details=true`"""
+
+
+@dataclass(frozen=True, kw_only=True)
 class VerificationResult:
     valid: bool
     token_id: str | None
