@@ -28,8 +28,17 @@ test.each([
   expect(staleModules(folder)).toEqual([path.slice(path.indexOf('/') + 1)]);
 });
 
+test('the Python client exports every type of the contract', () => {
+  const read = (name: string) => readFileSync(join(checkoutDir, 'clients/python/src/qstamp', name), 'utf8');
+  const [, exported = ''] = /__all__ = \[(.*)\]/s.exec(read('__init__.py')) ?? [];
+  const types = [...read('contract.py').matchAll(/^(?:class )?([A-Z]\w+)(?:\(\w+\):|:| = )/gm)].map(([, name]) => name);
+  expect(types.length).toBeGreaterThan(20);
+  expect(types.filter((name) => !exported.includes(`"${name}",`))).toEqual([]);
+});
+
 test('the clients have the same version', () => {
   const read = (path: string) => readFileSync(join(checkoutDir, 'clients', path), 'utf8');
   const { version } = JSON.parse(read('typescript/package.json'));
+  expect(read('typescript/src/version.ts')).toContain(`'${version}'`);
   expect(read('python/pyproject.toml')).toContain(`\nversion = "${version}"\n`);
 });

@@ -18,7 +18,7 @@ export interface ExchangeOptions {
   readonly maxWait?: number | undefined;
   /** Used instead of the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Headers of every request. They replace those of the client. */
+  /** Headers of every request, for example for a gateway. */
   readonly defaultHeaders?: Readonly<Record<string, string>> | undefined;
   /** Called after each try, for logs. */
   readonly onAttempt?: ((attempt: Attempt) => void) | undefined;
