@@ -1,3 +1,4 @@
+import http from 'node:http';
 import type { z } from 'zod';
 import {
   NotFound,
@@ -20,6 +21,7 @@ import {
   workflowStartResponse,
   workflowStateResponse,
 } from '../shared/contract/workflow.ts';
+import { isOnThisMachine } from '../shared/domain/addresses.ts';
 import { CommandFailure, exitCodes, misuse } from './failure.ts';
 
 /** The maximum time of one try, in ms. It is long because large content may be sent over a slow connection. */
@@ -45,8 +47,10 @@ export type Client = ReturnType<typeof createClient>;
 export function createClient(environment: Readonly<Record<string, string | undefined>>, onUpload?: OnUpload) {
   // QSTAMP_SERVICE_TOKEN is the old name.
   const { QSTAMP_URL, QSTAMP_SERVICE_TOKEN, QSTAMP_TOKEN = QSTAMP_SERVICE_TOKEN } = environment;
+  const url = serviceUrl(QSTAMP_URL);
+  if (!isOnThisMachine(new URL(url))) useProxies(environment);
   const qstamp = new Qstamp({
-    url: serviceUrl(QSTAMP_URL),
+    url,
     // With a service token, stamps are made for its product; without a token, as an agent.
     serviceToken: QSTAMP_TOKEN ?? '',
     timeout,
@@ -101,6 +105,19 @@ export function createClient(environment: Readonly<Record<string, string | undef
       }
     },
   };
+}
+
+/**
+ * Requests to the service use the proxies of HTTPS_PROXY and HTTP_PROXY. A Node older than 24.14 needs the variable NODE_USE_ENV_PROXY for this.
+ *
+ * @throws CommandFailure if the address of a proxy is not one
+ */
+function useProxies(environment: Readonly<Record<string, string | undefined>>): void {
+  try {
+    http.setGlobalProxyFromEnv?.(environment);
+  } catch {
+    throw misuse('HTTPS_PROXY and HTTP_PROXY must be addresses such as http://proxy.example:3128');
+  }
 }
 
 const orFailure = <Answer>(answer: Promise<Answer>): Promise<Answer> => answer.catch((error) => Promise.reject(failureOf(error)));

@@ -71,10 +71,10 @@ const homes: readonly { readonly matches: RegExp; readonly places: readonly stri
   { matches: /^nodemailer$/, places: ['src/workers/mail'] },
   { matches: /^libxml2-wasm$/, places: ['src/shared/trust/lists'] },
   { matches: /^(@commander-js\/extra-typings|commander)$/, places: ['src/cli', 'src/operator'] },
-  // HTTP clients: the workers ask providers. The TSA and the metrics only serve.
+  // HTTP clients: the workers ask providers. The TSA and the metrics only serve. The command only sets its proxy.
   { matches: /^undici$/, places: ['src/workers'] },
   { matches: /^node:https$/, places: [] },
-  { matches: /^node:http2?$/, places: ['src/workers', 'src/tsa', 'src/shared/runtime/metrics.ts', 'src/api'] },
+  { matches: /^node:http2?$/, places: ['src/workers', 'src/tsa', 'src/shared/runtime/metrics.ts', 'src/api', 'src/cli/client.ts'] },
 ];
 
 const isIn = (path: string, ...places: readonly string[]) => places.some((place) => path === place || path.startsWith(`${place}/`));

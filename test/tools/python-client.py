@@ -420,6 +420,31 @@ class Options(unittest.TestCase):
             self.assertEqual(raised.exception.request_id, "request-1")
 
 
+class Proxies(unittest.TestCase):
+    def test_the_proxies_of_the_environment_are_used(self):
+        asked = []
+
+        class Proxy(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                asked.append(self.path)
+                body = json.dumps(stamp_of(HASH)).encode()
+                self.send_response(201)
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        proxy = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        with unittest.mock.patch.dict(os.environ, {"HTTP_PROXY": f"http://127.0.0.1:{proxy.server_port}"}):
+            with qstamp.Qstamp("http://stamps.example") as client:
+                client.stamp_hash(HASH)
+        proxy.shutdown()
+        self.assertEqual(asked, ["http://stamps.example/api/v1/agent/v1/stamp/basic?details=true"])
+
+
 class Evidence(unittest.TestCase):
     def test_the_stamps_of_a_product_are_listed(self):
         with connect() as client:
