@@ -71,9 +71,10 @@ const homes: readonly { readonly matches: RegExp; readonly places: readonly stri
   { matches: /^nodemailer$/, places: ['src/workers/mail'] },
   { matches: /^libxml2-wasm$/, places: ['src/shared/trust/lists'] },
   { matches: /^(@commander-js\/extra-typings|commander)$/, places: ['src/cli', 'src/operator'] },
-  // HTTP clients: the workers ask providers. The TSA and the metrics only serve. The command only sets its proxy.
+  // HTTP clients: the workers ask providers. The TSA and the metrics only serve.
   { matches: /^undici$/, places: ['src/workers'] },
   { matches: /^node:https$/, places: [] },
+  // The command only says where the proxies are.
   { matches: /^node:http2?$/, places: ['src/workers', 'src/tsa', 'src/shared/runtime/metrics.ts', 'src/api', 'src/cli/client.ts'] },
 ];
 

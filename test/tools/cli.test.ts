@@ -1,8 +1,8 @@
 import { truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { serviceUrl } from '../../src/cli/client.ts';
-import { jsonLines, runCommand, runMeasured, temporaryFolder } from '../support/cli.ts';
+import { createClient, serviceUrl } from '../../src/cli/client.ts';
+import { jsonLines, runCommand, runMeasured, sendJson, startStub, temporaryFolder } from '../support/cli.ts';
 import { tries } from '../support/depth.ts';
 import { getJson, internalHeaders, sha256 } from '../support/requests.ts';
 import { serviceToken, sharedService } from '../support/service.ts';
@@ -28,6 +28,13 @@ test('without a token an agent stamps, and a large file is hashed in constant me
   const { code, stdout, peakMebibytes } = await runMeasured(['stamp', 'large'], { cwd, env });
   expect([code, stdout]).toEqual([0, expect.stringMatching(/stamped at \S+Z by mock \(not qualified\), saved as large\.qstamp\.json\n$/)]);
   expect(peakMebibytes).toBeLessThan(200);
+});
+
+test('QSTAMP_SERVICE_TOKEN, the old name, counts if there is no QSTAMP_TOKEN', async () => {
+  const stub = await startStub((response) => sendJson(response, 404, {}));
+  for (const tokens of [{ QSTAMP_SERVICE_TOKEN: 'old' }, { QSTAMP_SERVICE_TOKEN: 'old', QSTAMP_TOKEN: 'new' }])
+    await expect(createClient({ QSTAMP_URL: stub.url, ...tokens }).renewEvidence('id', new Blob([]))).rejects.toThrow('404');
+  expect(stub.seen.map(({ headers }) => headers['x-service-token'])).toEqual(['old', 'new']);
 });
 
 test('QSTAMP_URL is trimmed and checked whole', async () => {
