@@ -195,6 +195,8 @@ test('its types are complete: a strict program compiles with them, without types
     export const stamp: Promise<StampToken> = qstamp.stampText('a', { tier: 'plus' });
     export const address = stamp.catch((error: unknown) => (error instanceof Pending ? error.address : undefined));
     export const many = qstamp.stampMany(['a']).then((all) => all.map(({ made, error }) => made?.token_id ?? error?.message));
+    export const request = qstamp.later.stampText('a', { maxRetries: 0 }).then(({ lastResponse }) => lastResponse.requestId);
+    export async function newest() { for await (const { issued_at } of qstamp.listStamps()) return issued_at; return undefined; }
     export const payload = verifyWebhook('', new Headers(), { secret: '' });
     // @ts-expect-error there is no such tier
     export const wrong = qstamp.stampText('a', { tier: 'gold' });`;
