@@ -6,7 +6,6 @@ import os
 import pathlib
 import sys
 
-import httpx
 from google.protobuf.json_format import MessageToJson
 from in_toto_attestation.v1.resource_descriptor import ResourceDescriptor
 from in_toto_attestation.v1.statement import Statement
@@ -32,7 +31,7 @@ attestation = pathlib.Path(f"{artifact.name}.intoto.json")
 attestation.write_text(json.dumps(envelope.to_dict()), encoding="utf-8")
 with Qstamp(QSTAMP_URL) as qstamp:
     stamp = qstamp.stamp_file(attestation)
-    evidence = httpx.get(qstamp.address_of(stamp.verify_url) + "/evidence").raise_for_status().content
+    evidence = qstamp.fetch_evidence_record(stamp.token_id)
     pathlib.Path(f"{attestation}.ers").write_bytes(evidence)
 
     # What a stranger does: the signature, then the time.

@@ -5,7 +5,6 @@ import pathlib
 import sys
 from typing import TypedDict
 
-import httpx
 from langgraph.graph import END, START, StateGraph
 from qstamp import Qstamp
 
@@ -30,7 +29,7 @@ def stamp_report(state: State) -> State:
     path.write_text(state["report"], encoding="utf-8")
     with Qstamp(QSTAMP_URL) as qstamp:
         stamp = qstamp.stamp_file(path)
-        evidence = httpx.get(qstamp.address_of(stamp.verify_url) + "/evidence").raise_for_status().content
+        evidence = qstamp.fetch_evidence_record(stamp.token_id)
     pathlib.Path("report.md.ers").write_bytes(evidence)
     return {"stamp_id": stamp.token_id, "stamped_at": stamp.issued_at}
 
