@@ -8,7 +8,7 @@ import { join, relative, resolve } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { Qstamp } from 'qstamp-client';
 
-const { QSTAMP_URL: url = 'http://127.0.0.1:8080', QSTAMP_SERVICE_TOKEN, CLAUDE_PROJECT_DIR } = process.env;
+const { QSTAMP_URL: url = 'http://127.0.0.1:8080', CLAUDE_PROJECT_DIR } = process.env;
 
 try {
   /** @type {any} */
@@ -27,7 +27,7 @@ async function stampFile(written, event) {
   const path = resolve(event.cwd ?? project, written);
   const session = String(event.session_id ?? event.conversation_id ?? '');
   // An assistant waits for its hooks: better one try more than a minute.
-  const qstamp = new Qstamp({ url, serviceToken: QSTAMP_SERVICE_TOKEN || undefined, timeoutMs: 15_000, maxRetries: 1, maxWaitMs: 5_000 });
+  const qstamp = new Qstamp({ url, timeout: 15_000, maxRetries: 1, maxWait: 5_000 });
   const stamp = await qstamp.stampFile(path, { metadata: { session } });
   const line = { file: relative(project, path), session, stamp };
   await mkdir(join(project, '.qstamp'), { recursive: true });

@@ -4,7 +4,7 @@ import { glob, stat, writeFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Qstamp, sha256OfFile } from 'qstamp-client';
 
-const { QSTAMP_URL: url = '', QSTAMP_SERVICE_TOKEN, FILES = '' } = process.env;
+const { QSTAMP_URL: url = '', FILES = '' } = process.env;
 const { GITHUB_REPOSITORY = '', GITHUB_REF = '', GITHUB_SHA = '', GITHUB_OUTPUT, GITHUB_STEP_SUMMARY } = process.env;
 
 /** @param {string | undefined} file @param {string[]} lines */
@@ -19,7 +19,7 @@ for await (const path of glob(patterns)) {
 }
 if (artifacts.length === 0) throw new Error(`no file matches ${patterns.join(' ')}`);
 
-const qstamp = new Qstamp({ url, serviceToken: QSTAMP_SERVICE_TOKEN || undefined });
+const qstamp = new Qstamp({ url });
 const metadata = { repository: GITHUB_REPOSITORY, ref: GITHUB_REF, commit: GITHUB_SHA };
 const outcomes = await qstamp.stampMany(
   artifacts.map(({ hash }) => hash),

@@ -1,7 +1,7 @@
 import { createSchemaCollector } from '../../src/api/docs/document.ts';
 import type { JsonSchema } from '../../src/api/docs/examples.ts';
 import { httpValidationError } from '../../src/shared/contract/error.ts';
-import { acceptedStamp, stampTier, stampToken } from '../../src/shared/contract/stamp.ts';
+import { acceptedStamp, stampListResponse, stampTier, stampToken } from '../../src/shared/contract/stamp.ts';
 import { evidenceRenewal, verificationResult } from '../../src/shared/contract/verify.ts';
 import {
   acceptedOutput,
@@ -35,6 +35,7 @@ const answers = [
   httpValidationError,
   stampToken,
   acceptedStamp,
+  stampListResponse,
   verificationResult,
   evidenceRenewal,
   workflowStartResponse,

@@ -20,9 +20,12 @@ const names = {
   AsyncWorkflow: 'Workflow',
   AsyncOutputStamping: 'OutputStamping',
   AsyncExchange: 'Exchange',
+  AsyncCaller: 'Caller',
   // From httpx.
   AsyncClient: 'Client',
   aclose: 'close',
+  aread: 'read',
+  aiter_bytes: 'iter_bytes',
   // From waiting.py.
   AsyncLock: 'Lock',
   async_sleep: 'sleep',

@@ -12,7 +12,8 @@ const words: TypeWords = {
   object: () => 'dict[str, Any]',
 };
 
-function declarationOf(name: string, schema: JsonSchema): string {
+/** `isPart`: another answer has it. Only a whole answer has the HTTP response that it came in. */
+function declarationOf(name: string, schema: JsonSchema, isPart: boolean): string {
   if (schema.properties === undefined) return `${name} = ${typeOf(schema, words)}\n`;
   const lines = membersOf(schema).flatMap(({ name: member, schema: of, isRequired, description }) => {
     const type = typeOf(of, words);
@@ -22,19 +23,21 @@ function declarationOf(name: string, schema: JsonSchema): string {
       ...(description === undefined ? [] : [`    """${description}"""`]),
     ];
   });
-  return `\n@dataclass(frozen=True, kw_only=True)\nclass ${name}:\n${lines.join('\n')}\n`;
+  return `\n@dataclass(frozen=True, kw_only=True)\nclass ${name}${isPart ? '' : '(Answer)'}:\n${lines.join('\n')}\n`;
 }
 
 /** The answers of the contract as Python dataclasses, with members in the order and with the names of the API. */
 export function pythonContract({ answers, errorCodes, reasonCodes }: ClientContract): string {
   const literal = (codes: readonly string[]) => `Literal[\n${codes.map((code) => `    ${quoted(code)},`).join('\n')}\n]`;
+  const inside = JSON.stringify([...answers.values()]);
   // Types that are declared with `=` come first, because Python evaluates these definitions at once.
   const declared = [...answers].sort(([, a], [, b]) => Number('properties' in a) - Number('properties' in b));
   return [
     '"""Made by `npm run clients` of the contract of the service. Do not edit it."""\n',
     'from __future__ import annotations\n',
     'from dataclasses import dataclass\nfrom typing import Any, Literal\n',
-    ...declared.map(([name, schema]) => declarationOf(name, schema)),
+    'from .answer import Answer\n',
+    ...declared.map(([name, schema]) => declarationOf(name, schema, inside.includes(`/${name}"`))),
     `\nErrorCode = ${literal(errorCodes)}\n"""Codes of errors (docs/agents/api.md)."""\n`,
     `ReasonCode = ${literal(reasonCodes)}\n"""Codes at the start of a \`reason\` (docs/reference/reasons.md)."""\n`,
   ].join('\n');

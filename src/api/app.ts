@@ -60,7 +60,7 @@ export async function buildApp(tools: ApiTools): Promise<FastifyInstance> {
   const context = createContext(app, tools);
   registerJsonBody(app, context.reader);
   await registerViews(app, { operator: operatorOf(config) });
-  registerDocs(app);
+  registerDocs(app, context);
 
   const stampTools = openStampTools(tools, openStampJudge(tools));
   const workflowTools = createWorkflowTools(stampTools, () => canSendMail(tools));

@@ -1,3 +1,4 @@
+import http from 'node:http';
 import type { z } from 'zod';
 import {
   NotFound,
@@ -20,10 +21,11 @@ import {
   workflowStartResponse,
   workflowStateResponse,
 } from '../shared/contract/workflow.ts';
+import { isOnThisMachine } from '../shared/domain/addresses.ts';
 import { CommandFailure, exitCodes, misuse } from './failure.ts';
 
-/** The maximum time of one try. It is long because large content may be sent over a slow connection. */
-const timeoutMs = 120_000;
+/** The maximum time of one try, in ms. It is long because large content may be sent over a slow connection. */
+const timeout = 120_000;
 
 /** The base URL of the service, from `QSTAMP_URL`. It may have a path, but nothing behind it. @throws CommandFailure */
 export function serviceUrl(setting: string | undefined): string {
@@ -42,12 +44,16 @@ export type Client = ReturnType<typeof createClient>;
  * @param onUpload undefined: nobody watches uploads
  * @throws CommandFailure if QSTAMP_URL is not an HTTP URL
  */
-export function createClient({ QSTAMP_URL, QSTAMP_SERVICE_TOKEN }: Readonly<Record<string, string | undefined>>, onUpload?: OnUpload) {
+export function createClient(environment: Readonly<Record<string, string | undefined>>, onUpload?: OnUpload) {
+  // QSTAMP_SERVICE_TOKEN is the old name.
+  const { QSTAMP_URL, QSTAMP_SERVICE_TOKEN, QSTAMP_TOKEN = QSTAMP_SERVICE_TOKEN } = environment;
+  const url = serviceUrl(QSTAMP_URL);
+  if (!isOnThisMachine(new URL(url))) useProxies(environment);
   const qstamp = new Qstamp({
-    url: serviceUrl(QSTAMP_URL),
+    url,
     // With a service token, stamps are made for its product; without a token, as an agent.
-    serviceToken: QSTAMP_SERVICE_TOKEN || undefined,
-    timeoutMs,
+    serviceToken: QSTAMP_TOKEN ?? '',
+    timeout,
     ...(onUpload && { fetch: watchedFetch(onUpload) }),
   });
 
@@ -101,6 +107,19 @@ export function createClient({ QSTAMP_URL, QSTAMP_SERVICE_TOKEN }: Readonly<Reco
   };
 }
 
+/**
+ * Requests to the service use the proxies of HTTPS_PROXY and HTTP_PROXY. A Node older than 24.14 needs the variable NODE_USE_ENV_PROXY for this.
+ *
+ * @throws CommandFailure if the address of a proxy is not one
+ */
+function useProxies(environment: Readonly<Record<string, string | undefined>>): void {
+  try {
+    http.setGlobalProxyFromEnv?.(environment);
+  } catch {
+    throw misuse('HTTPS_PROXY and HTTP_PROXY must be addresses such as http://proxy.example:3128');
+  }
+}
+
 const orFailure = <Answer>(answer: Promise<Answer>): Promise<Answer> => answer.catch((error) => Promise.reject(failureOf(error)));
 
 /** Turns an error of the TypeScript client into a CommandFailure. Any other error is unexpected and is returned unchanged. */
@@ -109,7 +128,7 @@ function failureOf(error: unknown): unknown {
     const { status, code, requestId: request_id, message } = error;
     const exitCode = status >= 500 || status === 429 ? exitCodes.unavailable : exitCodes.refused;
     // The user of the command knows the header only by its variable.
-    const answer = message.replace('X-Service-Token', '$& (QSTAMP_SERVICE_TOKEN)');
+    const answer = message.replace('X-Service-Token', '$& (QSTAMP_TOKEN)');
     return new CommandFailure(exitCode, `the service answered ${answer}`, { status, code, request_id });
   }
   if (error instanceof ServiceUnreachable) {

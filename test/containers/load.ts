@@ -16,8 +16,7 @@ export interface Stamped {
 }
 
 /** A typical client: it repeats a request with the same idempotency key until it gets 201. */
-export const clientOf = ({ url, serviceToken }: Deployment): Qstamp =>
-  new Qstamp({ url, serviceToken, maxRetries: 100, timeoutMs: 20_000 });
+export const clientOf = ({ url, serviceToken }: Deployment): Qstamp => new Qstamp({ url, serviceToken, maxRetries: 100, timeout: 20_000 });
 
 /** Stamps a hash, and tries again after each 502, which means that no TSA answered and nothing was stamped. */
 async function stampPatiently(qstamp: Qstamp, hash: string): Promise<Stamped> {

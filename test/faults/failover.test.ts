@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
-import { findFreePort } from '../../scripts/stack/ports.ts';
 import { isFaults } from '../support/depth.ts';
 import { eventually } from '../support/eventually.ts';
 import { breakableMongo, type FaultFigures, runFault } from '../support/fault-run.ts';
@@ -12,6 +11,7 @@ import {
   startCluster,
   startPair,
   startSentinels,
+  type TlsFiles,
   untilPrimary,
   untilReplicating,
 } from '../support/redis-lab.ts';
@@ -63,6 +63,23 @@ async function run(lab: RedisLab, redis: Settings, acknowledged: number, faults:
   }
 }
 
+async function killPrimary(roles: Awaited<ReturnType<typeof startSentinels>>['roles']): Promise<void> {
+  const { primary, replica } = await roles();
+  await primary.kill();
+  await untilPrimary(replica);
+  await primary.start();
+  await untilReplicating(primary);
+}
+
+/** Writes a new certificate, which is its own CA, and its key. */
+function writeCertificate(lab: RedisLab): TlsFiles {
+  const [cert, key] = ['cert', 'key'].map((name) => join(lab.dir, `${name}.pem`)) as [string, string];
+  const identity = createTlsIdentity('127.0.0.1');
+  writeFileSync(cert, identity.cert);
+  writeFileSync(key, identity.key);
+  return { cert, key };
+}
+
 describe.runIf(isFaults)('a Redis that fails over', { timeout: 600_000 }, () => {
   test.each([
     ['redis', 1],
@@ -74,13 +91,6 @@ describe.runIf(isFaults)('a Redis that fails over', { timeout: 600_000 }, () => 
     async (kind, acknowledged) => {
       const lab = await openRedisLab(kind);
       const { settings, sentinels, roles } = await startSentinels(lab);
-      const primaryKilled = async () => {
-        const { primary, replica } = await roles();
-        await primary.kill();
-        await untilPrimary(replica);
-        await primary.start();
-        await untilReplicating(primary);
-      };
       const partitioned = async () => {
         const { primary, replica } = await roles();
         primary.gate.cutOffServers(true);
@@ -102,13 +112,19 @@ describe.runIf(isFaults)('a Redis that fails over', { timeout: 600_000 }, () => 
         await untilReplicating(primary);
       };
       await run(lab, settings, acknowledged, [
-        ['the primary killed, and back as a replica', primaryKilled],
+        ['the primary killed, and back as a replica', () => killPrimary(roles)],
         ['the primary cut off from the other servers', partitioned],
         ['the primary frozen until it is replaced', primaryFrozen],
         ['the sentinels frozen for 45 s', sentinelsFrozen],
       ]);
     },
   );
+
+  test('E11: TLS to sentinels and servers: the service follows a failover', async () => {
+    const lab = await openRedisLab();
+    const { settings, roles } = await startSentinels(lab, writeCertificate(lab));
+    await run(lab, settings, 1, [['with TLS: the primary killed, and back as a replica', () => killPrimary(roles)]]);
+  });
 
   test.each([1, 0])(
     'E11: two servers behind one address, jobs confirmed by %i replicas: no failover makes an answer false',
@@ -151,24 +167,15 @@ describe.runIf(isFaults)('a Redis that fails over', { timeout: 600_000 }, () => 
 
   test('E11: certificates that are renewed on the server and in REDIS_TLS_CA_FILE need no restart', async () => {
     const lab = await openRedisLab();
-    const files = ['cert', 'key', 'ca'].map((name) => join(lab.dir, `${name}.pem`));
-    const [certFile = '', keyFile = '', caFile = ''] = files;
-    const renew = () => {
-      const { cert, key } = createTlsIdentity('127.0.0.1');
-      for (const [file, content] of [[certFile, cert] as const, [keyFile, key] as const, [caFile, cert] as const])
-        writeFileSync(file, content);
-    };
-    renew();
-    const tlsPort = await findFreePort();
-    const tls = ['--tls-port', String(tlsPort), '--tls-cert-file', certFile, '--tls-key-file', keyFile, '--tls-ca-cert-file', certFile];
-    const server = await lab.startServer('tls', [...tls, '--tls-auth-clients', 'no']);
-    const settings = { REDIS_URL: `rediss://127.0.0.1:${tlsPort}`, REDIS_TLS_CA_FILE: caFile };
+    const { cert, key } = writeCertificate(lab);
+    const server = await lab.startServer('tls', [], { cert, key });
+    const settings = { REDIS_URL: `rediss://127.0.0.1:${server.gate.port}`, REDIS_TLS_CA_FILE: cert };
     await run(lab, settings, 0, [
       [
         'the certificate renewed, and all connections closed',
         async () => {
-          renew();
-          await server.command('CONFIG', 'SET', 'tls-cert-file', certFile, 'tls-key-file', keyFile, 'tls-ca-cert-file', certFile);
+          writeCertificate(lab);
+          await server.command('CONFIG', 'SET', 'tls-cert-file', cert, 'tls-key-file', key, 'tls-ca-cert-file', cert);
           await server.command('CLIENT', 'KILL', 'TYPE', 'normal');
         },
       ],

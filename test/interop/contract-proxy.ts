@@ -21,7 +21,7 @@ export async function startContractProxy(
     const body = await buffer(request);
     calls += 1;
     note(checkRequest({ method, path, headers, body: body.toString('utf8') }));
-    const { host: _, connection: __, 'content-length': ___, ...passed } = headers;
+    const { host: _, connection: __, 'content-length': ___, 'transfer-encoding': ____, ...passed } = headers;
     try {
       const answer = await fetch(serviceUrl + path, { method, headers: passed, ...(body.length > 0 && { body }) });
       const bytes = Buffer.from(await answer.arrayBuffer());

@@ -1,7 +1,7 @@
 /**
  * `npm run interop`: strangers use a running service. A foreign generator makes a client of `/openapi.json`, which calls every operation;
  * time-stamp clients are given the address of the RFC 3161 door; two of the Model Context Protocol use `/mcp`; Bouncy Castle and DSS judge our evidence records and containers, and we
- * those of Bouncy Castle; scitt-cose, pymerkle, jq and OpenSSL judge what a workflow proves; DSS judges trusted lists, and so do we; our own client runs in Deno and Bun. What they need is installed once, into the cache. Redis and MongoDB are those of
+ * those of Bouncy Castle; scitt-cose, pymerkle, jq and OpenSSL judge what a workflow proves; DSS judges trusted lists, and so do we; our own client runs in Deno and Bun; the examples run with packages of others. What they need is installed once, into the cache. Redis and MongoDB are those of
  * `REDIS_URL` and `MONGODB_URL`, or servers of its own. Names as arguments: only these strangers.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -19,9 +19,10 @@ import { exchangeWithStrangers } from './exchange.ts';
 import { generator, meetGenerator } from './generated-clients.ts';
 import { mcpStrangers } from './mcp-clients.ts';
 import { meetOurClients, ourClients } from './our-clients.ts';
+import { recipes } from './recipes.ts';
 import { scenario } from './scenario.ts';
 import { meetTimeStampClients, timeStampClients } from './time-stamp-clients.ts';
-import { meetTransparencyStrangers, transparencyStrangers } from './transparency.ts';
+import { meetStrangers, transparencyStrangers } from './transparency.ts';
 import { judgeTrustedLists } from './trusted-lists.ts';
 
 interface Document {
@@ -51,7 +52,7 @@ const chosen = <T extends { readonly name: string }>(all: readonly T[]) =>
 
 /** @throws StepError for a name that nobody has: nothing would run, and all would pass */
 function refuseUnknownNames(): void {
-  const all = [generator, records, lists, ...mcpStrangers, ...timeStampClients, ...transparencyStrangers, ...ourClients].map(
+  const all = [generator, records, lists, ...mcpStrangers, ...timeStampClients, ...transparencyStrangers, ...recipes, ...ourClients].map(
     ({ name }) => name,
   );
   const unknown = named.filter((name) => !all.includes(name));
@@ -143,7 +144,7 @@ await runScript(async (signal) => {
     const met = await meetTimeStampClients(chosen(timeStampClients), context, { url, rootFile });
     isGood &&= met.isGood;
     if (met.rows.length > 0) context.progress.say(['', ...met.rows].join('\n'));
-    const transparency = await meetTransparencyStrangers(chosen(transparencyStrangers), context, { url, rootFile });
+    const transparency = await meetStrangers([...chosen(transparencyStrangers), ...chosen(recipes)], context, { url, rootFile });
     isGood &&= transparency.isGood;
     if (transparency.rows.length > 0) context.progress.say(['', ...transparency.rows].join('\n'));
     const ours = await meetOurClients(chosen(ourClients), context, { url, document: JSON.parse(document) });

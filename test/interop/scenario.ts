@@ -36,6 +36,7 @@ const toolCall = { name: 'service_stamp_hash', arguments: { sha256_hex: hash } }
 export const scenario: readonly Step[] = [
   { operation: 'readOpenApi', status: 200, answer: { openapi: '3.1.0' } },
   { operation: 'showDocsPage', status: 200 },
+  { operation: 'readLlmsText', status: 200 },
   { operation: 'showStartPage', status: 200 },
   { operation: 'showVerifyForm', status: 200 },
   { operation: 'checkHealth', status: 200 },

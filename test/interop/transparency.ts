@@ -125,21 +125,28 @@ async function judgeBundle(context: StackContext, url: string, rootFile: string)
   return `unzip, jq, sha256sum and openssl take the bundle, and verify.py says: ${said.trim().split('\n').at(-1)}`;
 }
 
-interface Meeting {
+export interface Meeting {
   readonly url: string;
   /** PEM of the TSA's root certificate. */
   readonly rootFile: string;
 }
 
-export const transparencyStrangers = [
+/** A program of others, and its judgement as one sentence. */
+export interface Stranger {
+  readonly name: string;
+  /** @throws CommandError if it is not right */
+  judge(context: StackContext, meeting: Meeting): Promise<string>;
+}
+
+export const transparencyStrangers: readonly Stranger[] = [
   { name: 'merkle-proofs', judge: judgeTrees },
-  { name: 'cose', judge: (context: StackContext, { url, rootFile }: Meeting) => judgeCose(context, url, rootFile) },
-  { name: 'bundle', judge: (context: StackContext, { url, rootFile }: Meeting) => judgeBundle(context, url, rootFile) },
-] as const;
+  { name: 'cose', judge: (context, { url, rootFile }) => judgeCose(context, url, rootFile) },
+  { name: 'bundle', judge: (context, { url, rootFile }) => judgeBundle(context, url, rootFile) },
+];
 
 /** What each said, and whether all went well. */
-export async function meetTransparencyStrangers(
-  chosen: readonly (typeof transparencyStrangers)[number][],
+export async function meetStrangers(
+  chosen: readonly Stranger[],
   context: StackContext,
   meeting: Meeting,
 ): Promise<{ isGood: boolean; rows: string[] }> {

@@ -54,7 +54,7 @@ export function folderWith(files: Files, usual: Surroundings = {}) {
     const { url = nowhere, serviceToken, stdin = '', answer, onTerminal } = { ...usual, ...surroundings };
     const asked: string[] = [];
     const { printed, sink } = printing(onTerminal !== undefined, (text) => asked.push(text));
-    const environment = { ...onTerminal, QSTAMP_URL: url, QSTAMP_SERVICE_TOKEN: serviceToken, XDG_CONFIG_HOME: path('config') };
+    const environment = { ...onTerminal, QSTAMP_URL: url, QSTAMP_TOKEN: serviceToken, XDG_CONFIG_HOME: path('config') };
     const input = Object.assign(Readable.from([Buffer.from(answer === undefined ? stdin : `${answer}\n`)]), {
       isTTY: answer !== undefined,
     });

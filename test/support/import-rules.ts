@@ -75,7 +75,8 @@ const homes: readonly { readonly matches: RegExp; readonly places: readonly stri
   // HTTP clients: the workers ask providers. The TSA and the metrics only serve.
   { matches: /^undici$/, places: ['src/workers'] },
   { matches: /^node:https$/, places: [] },
-  { matches: /^node:http2?$/, places: ['src/workers', 'src/tsa', 'src/shared/runtime/metrics.ts', 'src/api'] },
+  // The command only says where the proxies are.
+  { matches: /^node:http2?$/, places: ['src/workers', 'src/tsa', 'src/shared/runtime/metrics.ts', 'src/api', 'src/cli/client.ts'] },
 ];
 
 const isIn = (path: string, ...places: readonly string[]) => places.some((place) => path === place || path.startsWith(`${place}/`));

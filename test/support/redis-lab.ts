@@ -73,6 +73,30 @@ async function openGate(target: number): Promise<Gate> {
   };
 }
 
+/** A server's certificate, which is its own CA, and its key. */
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/** A sentinel. `port` takes connections without TLS, for the test. */
+interface LabSentinel extends ServerProcess {
+  readonly port: number;
+  readonly servicePort: number;
+}
+
+const tlsSettings = (port: number, { cert, key }: TlsFiles): string[] => [
+  `tls-port ${port}`,
+  `tls-cert-file ${cert}`,
+  `tls-key-file ${key}`,
+  `tls-ca-cert-file ${cert}`,
+  'tls-auth-clients no',
+  'tls-replication yes',
+];
+
+/** Settings of a file as arguments. */
+const argumentsOf = (settings: readonly string[]): string[] => settings.flatMap((setting) => `--${setting}`.split(' '));
+
 /** A folder for servers, and the programs. `dispose` ends all servers. */
 export async function openRedisLab(kind: Kind = 'redis') {
   const { context, dispose } = createTemporaryContext(new AbortController().signal);
@@ -107,7 +131,7 @@ export async function openRedisLab(kind: Kind = 'redis') {
   }
 
   const commandTo = async (port: number, words: readonly string[]) => {
-    const redis = new Redis({ port, maxRetriesPerRequest: 0, connectionName: 'lab' });
+    const redis = new Redis({ port, maxRetriesPerRequest: 5, connectionName: 'lab' });
     redis.on('error', () => undefined);
     try {
       return await redis.call(words[0]!, ...words.slice(1));
@@ -118,19 +142,19 @@ export async function openRedisLab(kind: Kind = 'redis') {
 
   return {
     dir,
-    /** Starts a server behind a gate, under whose port other servers and the service know it. */
-    startServer: async (name: string, settings: readonly string[] = []): Promise<LabServer> => {
-      const port = await findFreePort();
-      const gate = await openGate(port);
+    /** Starts a server behind a gate, under whose port other servers and the service know it. With `tls`, they use TLS. */
+    startServer: async (name: string, settings: readonly string[] = [], tls?: TlsFiles): Promise<LabServer> => {
+      const [port, tlsPort] = [await findFreePort(), await findFreePort()];
+      const gate = await openGate(tls ? tlsPort : port);
       closing.push(() => gate.close());
       const announced = ['--replica-announce-ip', '127.0.0.1', '--replica-announce-port', String(gate.port)];
       const args = ['--port', String(port), '--bind', '127.0.0.1', ...redisSettings, '--repl-ping-replica-period', '1', ...announced];
-      const server = await start(name, port, [...args, ...settings]);
+      const server = await start(name, port, [...args, ...settings, ...(tls ? argumentsOf(tlsSettings(tlsPort, tls)) : [])]);
       return { ...server, port, gate, command: (...words) => commandTo(port, words) };
     },
     /** Starts a sentinel that watches the primary `qstamp`. */
-    startSentinel: async (name: string, primary: LabServer): Promise<ServerProcess & { readonly port: number }> => {
-      const port = await findFreePort();
+    startSentinel: async (name: string, primary: LabServer, tls?: TlsFiles): Promise<LabSentinel> => {
+      const [port, tlsPort] = [await findFreePort(), await findFreePort()];
       const file = join(dir, `${name}.conf`);
       writeFileSync(
         file,
@@ -140,9 +164,10 @@ export async function openRedisLab(kind: Kind = 'redis') {
           `sentinel monitor qstamp 127.0.0.1 ${primary.gate.port} 2`,
           'sentinel down-after-milliseconds qstamp 2000',
           'sentinel failover-timeout qstamp 6000',
+          ...(tls ? tlsSettings(tlsPort, tls) : []),
         ].join('\n'),
       );
-      return { ...(await start(name, port, [file, '--sentinel'])), port };
+      return { ...(await start(name, port, [file, '--sentinel'])), port, servicePort: tls ? tlsPort : port };
     },
     /** Runs redis-cli. */
     cli: async (...args: string[]) => {
@@ -168,18 +193,22 @@ export const untilReplicating = (replica: LabServer) =>
   eventually(async () => /,connected,/.test(String(await replica.command('ROLE'))) || undefined, 30_000);
 
 /** A primary and a replica with three sentinels. */
-export async function startSentinels(lab: RedisLab) {
-  const first = await lab.startServer('first');
-  const second = await lab.startServer('second', ['--replicaof', '127.0.0.1', String(first.gate.port)]);
+export async function startSentinels(lab: RedisLab, tls?: TlsFiles) {
+  const first = await lab.startServer('first', [], tls);
+  const second = await lab.startServer('second', ['--replicaof', '127.0.0.1', String(first.gate.port)], tls);
   await untilReplicating(second);
-  const sentinels = await Promise.all(['a', 'b', 'c'].map((name) => lab.startSentinel(`sentinel-${name}`, first)));
+  const sentinels = await Promise.all(['a', 'b', 'c'].map((name) => lab.startSentinel(`sentinel-${name}`, first, tls)));
   const known = async () =>
     (await Promise.all(sentinels.map(({ port }) => lab.cli('-p', String(port), 'sentinel', 'ckquorum', 'qstamp').catch(() => '')))).every(
       (answer) => answer.startsWith('OK 3'),
     );
   await eventually(async () => (await known()) || undefined, 30_000);
   return {
-    settings: { REDIS_SENTINELS: sentinels.map(({ port }) => `127.0.0.1:${port}`).join(), REDIS_SENTINEL_NAME: 'qstamp' },
+    settings: {
+      REDIS_SENTINELS: sentinels.map(({ servicePort }) => `127.0.0.1:${servicePort}`).join(),
+      REDIS_SENTINEL_NAME: 'qstamp',
+      ...(tls && { REDIS_URL: 'rediss://127.0.0.1', REDIS_TLS_CA_FILE: tls.cert, REDIS_SENTINEL_TLS: '1' }),
+    },
     sentinels,
     /** The server that calls itself the primary, and the other one. */
     roles: async () => ((await isPrimary(first)) ? { primary: first, replica: second } : { primary: second, replica: first }),

@@ -35,6 +35,7 @@ const usual = [
   'content-type',
   'host',
   'sec-fetch-mode',
+  'transfer-encoding',
   'user-agent',
 ];
 
@@ -75,6 +76,7 @@ export function createRequestCheck(document: Document): (request: SentRequest) =
     const [type = ''] = (headers['content-type'] ?? '').split(';', 1);
     const schema = operation.requestBody?.content[type]?.schema;
     if (!schema) return `${where}: a body of ${type} is not in the document`;
+    if (type !== 'application/json') return undefined;
     const validate = ajv.getSchema(
       `openapi.json#/${pointerOf('paths', template, method.toLowerCase(), 'requestBody', 'content', type, 'schema')}`,
     );

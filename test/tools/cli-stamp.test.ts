@@ -113,7 +113,7 @@ test.each([
   ['five times 503', 503, refusal, 4, '503: Not now.', 5],
   ['a wait of an hour', 429, refusal, 4, '429: Not now.', 1, '3600'],
   ['E9: a provider that failed', 502, refusal, 4, '502: Not now.'],
-  ['a wrong service token', 401, { detail: 'No valid X-Service-Token.' }, 3, '401: No valid X-Service-Token (QSTAMP_SERVICE_TOKEN).'],
+  ['a wrong service token', 401, { detail: 'No valid X-Service-Token.' }, 3, '401: No valid X-Service-Token (QSTAMP_TOKEN).'],
   [
     'faults in fields',
     422,

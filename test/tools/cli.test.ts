@@ -1,8 +1,8 @@
 import { truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { serviceUrl } from '../../src/cli/client.ts';
-import { jsonLines, runCommand, runMeasured, temporaryFolder } from '../support/cli.ts';
+import { createClient, serviceUrl } from '../../src/cli/client.ts';
+import { jsonLines, runCommand, runMeasured, sendJson, startStub, temporaryFolder } from '../support/cli.ts';
 import { tries } from '../support/depth.ts';
 import { getJson, internalHeaders, sha256 } from '../support/requests.ts';
 import { serviceToken, sharedService } from '../support/service.ts';
@@ -11,7 +11,7 @@ import { serviceToken, sharedService } from '../support/service.ts';
 const service = await sharedService();
 
 test('the token in the environment names the product, and --json may come before the command', async () => {
-  const env = { QSTAMP_URL: ` ${service.url}/\n`, QSTAMP_SERVICE_TOKEN: serviceToken };
+  const env = { QSTAMP_URL: ` ${service.url}/\n`, QSTAMP_TOKEN: serviceToken };
   const line = ['--json', 'stamp', '--tier', 'plus', '-'];
   const outcome = await runCommand(line, { cwd: temporaryFolder(), env, input: 'piped' });
   expect(outcome).toMatchObject({ code: 0, stderr: '' });
@@ -24,10 +24,17 @@ test('the token in the environment names the product, and --json may come before
 test('without a token an agent stamps, and a large file is hashed in constant memory', async () => {
   const cwd = temporaryFolder({ large: '' });
   truncateSync(join(cwd, 'large'), tries(1024, 256) * 1024 ** 2);
-  const env = { QSTAMP_URL: service.url, QSTAMP_SERVICE_TOKEN: '' };
+  const env = { QSTAMP_URL: service.url, QSTAMP_TOKEN: '' };
   const { code, stdout, peakMebibytes } = await runMeasured(['stamp', 'large'], { cwd, env });
   expect([code, stdout]).toEqual([0, expect.stringMatching(/stamped at \S+Z by mock \(not qualified\), saved as large\.qstamp\.json\n$/)]);
   expect(peakMebibytes).toBeLessThan(200);
+});
+
+test('QSTAMP_SERVICE_TOKEN, the old name, counts if there is no QSTAMP_TOKEN', async () => {
+  const stub = await startStub((response) => sendJson(response, 404, {}));
+  for (const tokens of [{ QSTAMP_SERVICE_TOKEN: 'old' }, { QSTAMP_SERVICE_TOKEN: 'old', QSTAMP_TOKEN: 'new' }])
+    await expect(createClient({ QSTAMP_URL: stub.url, ...tokens }).renewEvidence('id', new Blob([]))).rejects.toThrow('404');
+  expect(stub.seen.map(({ headers }) => headers['x-service-token'])).toEqual(['old', 'new']);
 });
 
 test('QSTAMP_URL is trimmed and checked whole', async () => {

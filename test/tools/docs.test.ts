@@ -69,7 +69,7 @@ test('production refuses every service token that our documents print (S13)', ()
     /SERVICE_TOKENS=[\w.-]+:([\w.-]+)/g,
     /X-Service-Token: ?([\w.-]+)/gi,
     /service_?token\s*[=:]\s*["']([\w.-]+)["']/gi,
-    /QSTAMP_SERVICE_TOKEN=([\w.-]+)/g,
+    /QSTAMP_TOKEN=([\w.-]+)/g,
   ];
   const printed = documents.flatMap((path) => {
     const text = read(path);

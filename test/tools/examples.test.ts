@@ -65,7 +65,7 @@ describe('assistant-hook', () => {
   const hook = (cwd: string, event: object, env: Record<string, string> = {}) =>
     runToEnd(process.execPath, [join(folder, 'assistant-hook/stamp-written-file.mjs')], {
       cwd,
-      env: { ...inherited, QSTAMP_URL: service.url, QSTAMP_SERVICE_TOKEN: serviceToken, ...env },
+      env: { ...inherited, QSTAMP_URL: service.url, QSTAMP_TOKEN: serviceToken, ...env },
       input: JSON.stringify(event),
     });
   const linesOf = (cwd: string) =>

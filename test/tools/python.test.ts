@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, type TestContext, test } from 'vitest';
 import { packPython } from '../../scripts/packages/python.ts';
 import { checkoutDir, createTemporaryContext, type StackContext } from '../../scripts/stack/context.ts';
-import { CommandError, runCommand } from '../../scripts/stack/run.ts';
+import { CommandError, runCommand, runToEnd } from '../../scripts/stack/run.ts';
 import { startContractProxy } from '../interop/contract-proxy.ts';
 import { ensureProgram, pythonPlace } from '../interop/packages.ts';
 import { startMailServer } from '../support/mail.ts';
@@ -58,7 +58,7 @@ test('the Python client, installed with pip, passes its type check and its own t
   const lines: string[] = [];
   const files = [join(checkoutDir, 'clients/python/README.md'), examples];
   const args = [join(import.meta.dirname, 'python-client.py'), proxy.url, serviceToken, ...files];
-  await runCommand(python, args, { ...stack, cwd: stack.dataDir, env, onLine: (line) => void lines.push(line) });
-  expect(lines.length).toBeGreaterThan(0);
+  const { code } = await runToEnd(python, args, { ...stack, cwd: stack.dataDir, env, onLine: (line) => void lines.push(line) });
   expect([...lines.filter((line) => !line.endsWith(': ok')), ...proxy.faults]).toEqual([]);
+  expect([code, lines.length > 0]).toEqual([0, true]);
 });

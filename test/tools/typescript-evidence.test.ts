@@ -46,7 +46,7 @@ test('a bundle may take longer than a try; a missing one is requested again', as
     }
     response.end();
   });
-  const qstamp = new client.Qstamp({ url: stub.url, timeoutMs: 300 });
+  const qstamp = new client.Qstamp({ url: stub.url, timeout: 300 });
   expect(await joined(qstamp.fetchBundle('id'))).toBe('abc');
   expect(stub.seen.map(({ line }) => line)).toEqual(['GET /workflow/id/evidence.zip', 'GET /workflow/id/evidence.zip']);
 });
@@ -68,7 +68,7 @@ test('a broken-off bundle is an error, and an aborted one ends', async () => {
 
 test('a silent service gives an error with the time limit', async () => {
   const stub = await startStub(() => undefined);
-  const qstamp = new client.Qstamp({ url: stub.url, timeoutMs: 100, maxRetries: 1 });
+  const qstamp = new client.Qstamp({ url: stub.url, timeout: 100, maxRetries: 1 });
   await expect(qstamp.stampText('a')).rejects.toThrow(`${stub.url} cannot be reached: no answer within 0.1 s`);
   expect(stub.seen).toHaveLength(2);
 });

@@ -50,10 +50,10 @@ test('asks the service to wait less than the time limit of one try', async () =>
   const results: object[] = [];
   const stub = await startStub((response) => sendJson(response, 200, results.length > 1 ? results.shift()! : results[0]!));
   const preferences: (string | undefined)[] = [];
-  for (const timeoutMs of [60_000, 5_000, 1_000]) {
+  for (const timeout of [60_000, 5_000, 1_000]) {
     results.splice(0, Infinity, { valid: false, reason: 'unknown_token_id: no stamp' }, { valid: true, reason: null });
     const seen = stub.seen.length;
-    expect(await new client.Qstamp({ url: stub.url, timeoutMs }).untilStamped('x')).toMatchObject({ valid: true });
+    expect(await new client.Qstamp({ url: stub.url, timeout }).untilStamped('x')).toMatchObject({ valid: true });
     preferences.push(...stub.seen.slice(seen).map(({ headers }) => headers.prefer as string | undefined));
   }
   expect(preferences).toEqual(['wait=10', 'wait=10', 'wait=2', 'wait=2', undefined, undefined]);

@@ -48,7 +48,7 @@ describe('qstamp-client tries again, with the same key', () => {
 
   test('without an answer, no try starts after the longest wait', async () => {
     const stub = await startStub(() => undefined);
-    const qstamp = new client.Qstamp({ url: stub.url, timeoutMs: 200, maxWaitMs: 150 });
+    const qstamp = new client.Qstamp({ url: stub.url, timeout: 200, maxWait: 150 });
     await expect(qstamp.stampHash(stamps.hash)).rejects.toMatchObject({ name: 'ServiceUnreachable' });
     expect(stub.seen).toHaveLength(1);
   });
@@ -99,7 +99,7 @@ describe('qstamp-client and the real service: nothing is made twice', () => {
   test('E11: a pending stamp has an address, and the same key leads to it', async () => {
     const service = await startService({ workers: 0, settings: { STAMP_WAIT_MS: '100' } });
     const options = { idempotencyKey: randomHash() };
-    const pending = await connect(service, { maxWaitMs: 1_000 })
+    const pending = await connect(service, { maxWait: 1_000 })
       .stampText('slow', options)
       .catch((error: unknown) => error);
     expect(pending).toBeInstanceOf(client.Pending);

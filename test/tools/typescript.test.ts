@@ -68,6 +68,10 @@ describe('qstamp-client, packed and installed: stamping', () => {
     expect(tier).toBe('plus');
     expect(JSON.parse(sent[0]!.body)).toEqual({ hash: sha256(text), tier: 'plus', metadata: { run: '7' } });
     expect(await listStampIds(service)).toContain(token_id);
+    for await (const newest of qstamp.listStamps()) {
+      expect(newest).toMatchObject({ token_id, tier: 'plus', content_sha256: sha256(text) });
+      break;
+    }
   });
 
   test('L1, L2: many in one request, as an agent and for a product; a refused one is a separate error', async () => {
@@ -175,7 +179,7 @@ describe('qstamp-client: workflows', () => {
 
 test('the quickstart of the README runs in plain Node', async () => {
   const readme = readFileSync(join(checkoutDir, 'clients/typescript/README.md'), 'utf8');
-  const [, quickstart = ''] = /^# [^\n]*\n\n```ts\n(.*?)```/s.exec(readme) ?? [];
+  const [, quickstart = ''] = /```ts\n(.*?)```/s.exec(readme) ?? [];
   const program = quickstart.replace('http://127.0.0.1:8080', service.url).replace('dev-service-token', serviceToken);
   writeFileSync(join(installed.folder, 'quickstart.js'), program);
   writeFileSync(join(installed.folder, 'report.pdf'), 'a report');
@@ -191,6 +195,8 @@ test('its types are complete: a strict program compiles with them, without types
     export const stamp: Promise<StampToken> = qstamp.stampText('a', { tier: 'plus' });
     export const address = stamp.catch((error: unknown) => (error instanceof Pending ? error.address : undefined));
     export const many = qstamp.stampMany(['a']).then((all) => all.map(({ made, error }) => made?.token_id ?? error?.message));
+    export const request = qstamp.later.stampText('a', { maxRetries: 0 }).then(({ lastResponse }) => lastResponse.requestId);
+    export async function newest() { for await (const { issued_at } of qstamp.listStamps()) return issued_at; return undefined; }
     export const payload = verifyWebhook('', new Headers(), { secret: '' });
     // @ts-expect-error there is no such tier
     export const wrong = qstamp.stampText('a', { tier: 'gold' });`;

@@ -1,6 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { QstampError } from './errors.ts';
+import { builtin } from './runtime.ts';
 
 /** Bytes in memory or from a stream; a stream is read once, in parts. */
 export type Content = Uint8Array | ArrayBuffer | Blob | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
@@ -12,13 +13,6 @@ interface Hashing {
   update(bytes: Uint8Array): unknown;
   digest(): string;
 }
-
-/** Built-in modules of Node.js, Deno and Bun. They are loaded without `import`, so that a bundler for browsers ignores them. */
-interface Builtins {
-  (name: 'node:crypto'): { createHash(name: 'sha256'): { update(bytes: Uint8Array): unknown; digest(encoding: 'hex'): string } };
-  (name: 'node:fs'): { createReadStream(path: string | URL, options: { highWaterMark: number }): AsyncIterable<Uint8Array> };
-}
-const builtin = (globalThis as { process?: { getBuiltinModule?: Builtins } }).process?.getBuiltinModule;
 
 /**
  * Starts a SHA-256 that takes the content in parts. `crypto.subtle` cannot be used: it needs the whole content at once, and a page loaded over HTTPS.

@@ -79,6 +79,24 @@ export interface AcceptedStamp {
   readonly sealed_storage_url: string | null;
 }
 
+export interface StampListResponse {
+  readonly items: readonly StampListItem[];
+  readonly total: number;
+}
+
+export interface StampListItem {
+  readonly token_id: string;
+  /** as recorded; verify the stamp to get a proof */
+  readonly issued_at: string;
+  readonly tier: StampTier;
+  /** null if the imprint is not a SHA-256 (only with `imprints=all`) or is damaged */
+  readonly content_sha256: string | null;
+  /** as recorded; verify the stamp to get a proof */
+  readonly is_qualified: boolean;
+  /** only with `details=true` */
+  readonly imprint?: Imprint;
+}
+
 export interface VerificationResult {
   readonly valid: boolean;
   readonly token_id: string | null;

@@ -58,13 +58,23 @@ export class Unauthorized extends ServiceError {
   override readonly name = 'Unauthorized';
 }
 
+/** 403: the caller may not do this, or the recipient wants no mail from the service. */
+export class Forbidden extends ServiceError {
+  override readonly name = 'Forbidden';
+}
+
 export class NotFound extends ServiceError {
   override readonly name = 'NotFound';
 }
 
-/** 409: the request conflicts with the current state. 410: the object no longer exists or can no longer be used. */
+/** 409: the request conflicts with the current state. */
 export class Conflict extends ServiceError {
   override readonly name = 'Conflict';
+}
+
+/** 410: the object no longer exists, or can no longer be used. */
+export class Gone extends ServiceError {
+  override readonly name = 'Gone';
 }
 
 /** 429, after all retries: try again after `retryAfterSeconds`. */
@@ -113,9 +123,10 @@ export class WebhookRefused extends QstampError {
 
 const kinds: Readonly<Record<number, typeof ServiceError>> = {
   401: Unauthorized,
+  403: Forbidden,
   404: NotFound,
   409: Conflict,
-  410: Conflict,
+  410: Gone,
   422: InvalidRequest,
   429: RateLimited,
   502: ProviderFailed,

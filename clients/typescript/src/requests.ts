@@ -1,11 +1,18 @@
 import type { Content } from './content.ts';
 import type { StampTier, WorkflowStampRequest, WorkflowStartRequest } from './contract.ts';
 import { QstampError } from './errors.ts';
+import type { CallOptions } from './exchange.ts';
 
-/** Options of every call. */
-export interface CallOptions {
-  readonly signal?: AbortSignal;
+/** Options of a wait. */
+export interface WaitOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** The maximum time of the wait, in ms. */
+  readonly timeout?: number | undefined;
 }
+
+/** A signal that ends a wait: the caller's own one, or the end of the time. */
+export const endOf = ({ signal, timeout }: WaitOptions): AbortSignal =>
+  AbortSignal.any([...(signal ? [signal] : []), ...(timeout === undefined ? [] : [AbortSignal.timeout(timeout)])]);
 
 /** Options of a call that creates or changes something. */
 export interface KeyedOptions extends CallOptions {
@@ -13,7 +20,7 @@ export interface KeyedOptions extends CallOptions {
    * Identifies this request: if the same key is sent again, also from another process, nothing is made twice. By default each call has a new key, and
    * its retries use the same key.
    */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
 }
 
 export interface StampOptions extends KeyedOptions {

@@ -72,7 +72,7 @@ export class Stamping<Made> {
     });
     const callOf = (index: number): Call => {
       const headers = { ...this.#headers, ...keyedHeaders(keyOfPiece(options, index)) };
-      return { method: 'POST', path: detailed(`${this.#under}/stamps`), headers, signal: options.signal };
+      return { method: 'POST', path: detailed(`${this.#under}/stamps`), headers, options };
     };
     return sendInPieces(this.#access.exchange, items, this.#isAgent ? mostItems.agent : mostItems.product, callOf);
   }
@@ -93,6 +93,6 @@ export class Stamping<Made> {
     const path = detailed(this.#isAgent ? `${this.#under}/stamp/${tier}` : `${this.#under}/stamp`);
     const headers = { ...this.#headers, ...keyedHeaders(options) };
     const body = { ...content, tier, ...saidOf(options) };
-    return this.#access.exchange.send<Made & object>({ method: 'POST', path, headers, body, signal: options.signal });
+    return this.#access.exchange.send<Made & object>({ method: 'POST', path, headers, body, options });
   }
 }

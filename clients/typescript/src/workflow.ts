@@ -10,9 +10,18 @@ import type {
   WorkflowState,
 } from './contract.ts';
 import { QstampError } from './errors.ts';
-import { type Call, type Exchange, waitFor } from './exchange.ts';
+import { type Answered, type Call, type CallOptions, type Exchange, waitFor } from './exchange.ts';
 import { type Outcome, sendInPieces } from './outcomes.ts';
-import { type CallOptions, checkedHash, type KeyedOptions, keyedHeaders, keyOfPiece, mostItems, type OutputOptions } from './requests.ts';
+import {
+  checkedHash,
+  endOf,
+  type KeyedOptions,
+  keyedHeaders,
+  keyOfPiece,
+  mostItems,
+  type OutputOptions,
+  type WaitOptions,
+} from './requests.ts';
 import { type Access, authorizationOf, withoutWaiting } from './stamping.ts';
 
 /** The data that opens a workflow again, also in another process. Keep the token secret: it is shown only once. */
@@ -92,19 +101,19 @@ export class OutputStamping<Made> {
  * An open workflow. `await using` waits for its calls at the end of the block, but does not complete the workflow: call `complete()` when the work is
  * done.
  */
-export class Workflow extends OutputStamping<WorkflowStampResponse> {
+export class Workflow extends OutputStamping<Answered<WorkflowStampResponse>> {
   readonly id: string;
   readonly token: string;
   /** The answer to the start: it says how long the workflow is open, and to which address the link was mailed. Undefined for a reopened workflow. */
-  readonly started: WorkflowStartResponse | undefined;
+  readonly started: Answered<WorkflowStartResponse> | undefined;
   /**
    * The same calls, but they return as soon as the service has accepted the output. The result is the id of its stamp, or the output if the
    * idempotency key was used before. `complete()` waits until all accepted outputs are stamped.
    */
-  readonly later: OutputStamping<AcceptedOutput | WorkflowStampResponse>;
+  readonly later: OutputStamping<Answered<AcceptedOutput | WorkflowStampResponse>>;
   readonly #turns: Turns;
 
-  constructor(access: Access, { workflow_id, workflow_token }: WorkflowAccess, started?: WorkflowStartResponse) {
+  constructor(access: Access, { workflow_id, workflow_token }: WorkflowAccess, started?: Answered<WorkflowStartResponse>) {
     const headers = { authorization: `Workflow ${workflow_token}` };
     const path = pathOf(workflow_id);
     /** The end of the last call. The next call begins after it, because the workflow also proves the order of outputs. */
@@ -115,7 +124,7 @@ export class Workflow extends OutputStamping<WorkflowStampResponse> {
         method: 'POST',
         path: `${path}/${operation}`,
         headers: { ...headers, ...(isKnown && authorizationOf(access)), ...keyedHeaders(options) },
-        signal: options.signal,
+        options,
       }),
       next: (step) => {
         const result = last.then(step);
@@ -137,19 +146,20 @@ export class Workflow extends OutputStamping<WorkflowStampResponse> {
   }
 
   /** The state of the workflow. */
-  state({ signal }: CallOptions = {}): Promise<WorkflowState> {
+  state(options: CallOptions = {}): Promise<Answered<WorkflowState>> {
     const headers = { authorization: `Workflow ${this.token}` };
-    return this.#turns.exchange.send({ method: 'GET', path: pathOf(this.id), headers, signal });
+    return this.#turns.exchange.send({ method: 'GET', path: pathOf(this.id), headers, options });
   }
 
   /**
    * Resolves when the client has confirmed the e-mail address.
    *
-   * @throws QstampError if the workflow expired or was completed before; the signal's reason
+   * @throws QstampError if the workflow expired or was completed before; the signal's reason; a TimeoutError after `timeout`
    */
-  async untilConfirmed({ signal }: CallOptions = {}): Promise<WorkflowState> {
+  async untilConfirmed(options: WaitOptions = {}): Promise<Answered<WorkflowState>> {
+    const signal = endOf(options);
     for (;;) {
-      const state = await this.state(signal ? { signal } : {});
+      const state = await this.state({ signal });
       if (state.confirmed_at !== null) return state;
       if (state.status !== 'pending') throw new QstampError(`the workflow is ${state.status}, and the e-mail address was not confirmed`);
       await waitFor(lookMs, signal);
@@ -157,17 +167,17 @@ export class Workflow extends OutputStamping<WorkflowStampResponse> {
   }
 
   /** Waits for the running calls, then closes the workflow under one Merkle root. Completing it again gives the same answer. */
-  complete(options: KeyedOptions = {}): Promise<WorkflowCompleteResponse> {
+  complete(options: KeyedOptions = {}): Promise<Answered<WorkflowCompleteResponse>> {
     return this.#turns.next(() => this.#turns.exchange.send(this.#turns.post('complete', options)));
   }
 
   /** Mails a new link. The old link becomes invalid. */
-  resendLink(options: KeyedOptions = {}): Promise<WorkflowResendResponse> {
+  resendLink(options: KeyedOptions = {}): Promise<Answered<WorkflowResendResponse>> {
     return this.#turns.exchange.send(this.#turns.post('resend', options));
   }
 
   /** Permanently erases the client's e-mail address, the agent's id and all metadata. */
-  redact(options: KeyedOptions = {}): Promise<WorkflowRedactResponse> {
+  redact(options: KeyedOptions = {}): Promise<Answered<WorkflowRedactResponse>> {
     return this.#turns.exchange.send(this.#turns.post('redact-pii', options));
   }
 

@@ -114,7 +114,7 @@ function describeFailure(collector: SchemaCollector, status: number, codes: read
   return describeContent(collector, answer, codes[0]);
 }
 
-const textTypes = ['text/html', 'application/x-ndjson'];
+const textTypes = ['text/html', 'text/plain', 'application/x-ndjson'];
 
 /** Describes an answer. Its example belongs to the schema or, for a failure, to `code`. */
 function describeContent(collector: SchemaCollector, answer: AnswerContract, code?: ErrorCode): object {
@@ -216,7 +216,13 @@ const descriptionOfStatus: Readonly<Record<number, string>> = {
 
 const headersOfStatus: Readonly<Record<number, Readonly<Record<string, string>>>> = {
   401: { 'WWW-Authenticate': 'The scheme to use.' },
-  429: { 'Retry-After': 'Seconds.', 'RateLimit-Limit': 'Requests in a window.', 'RateLimit-Reset': 'Seconds until the window ends.' },
+  429: {
+    'Retry-After': 'Seconds.',
+    RateLimit: '`"name";r=0;t=30`: the limit, the requests that are left, and the seconds until its window ends.',
+    'RateLimit-Policy': '`"name";q=600;w=60`: the limit, its requests in a window, and the seconds of a window.',
+    'RateLimit-Limit': 'Requests in a window.',
+    'RateLimit-Reset': 'Seconds until the window ends.',
+  },
   503: { 'Retry-After': 'Seconds.' },
   504: { 'Retry-After': 'Seconds.' },
 };
@@ -242,7 +248,8 @@ const guide = [
   '## Limits',
   'Requests, by default: each address may send 600 requests a minute for agent stamping and 600 for verification, start 5 ' +
     'workflows an hour and read the status page 30 times a minute. Each workflow may have 100 stamps a minute. Answers ' +
-    'carry `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. Beyond the limit: 429 with `Retry-After` in seconds.',
+    'carry `RateLimit` and `RateLimit-Policy`, and also `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` of an older draft. Beyond ' +
+    'the limit: 429 with `Retry-After` in seconds.',
   'Sizes: sealed content 10 MiB when decoded, by default; a body with a token to verify 3 MiB; a batch 6 MiB; other bodies 64 KiB (413). Metadata ' +
     `${maxMetadataBytes / 1024} KiB as UTF-8 JSON, with values nested up to ${maxNesting} levels (422). A list shows at most 500 stamps, ` +
     'from an offset of at most 100 000. A batch of `/mcp` holds at most 100 messages.',

@@ -1,7 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { openApiDocument } from '../../shared/contract/status.ts';
 import { interfaceVersion } from '../../shared/contract/version.ts';
-import { json, type OperationContract, page, serveJson } from '../http/operation.ts';
+import { addressesUnder } from '../../shared/domain/addresses.ts';
+import { createViewEngine } from '../../shared/views/engine.ts';
+import type { ServerContext } from '../http/context.ts';
+import { bytes, json, type OperationContract, page, serveJson } from '../http/operation.ts';
 import { type DescribedRoute, describeApi } from './document.ts';
 
 declare module '../http/views.ts' {
@@ -25,8 +28,20 @@ const pageContract: OperationContract = {
   answers: { 200: page('The page.') },
 };
 
-/** Serves `/openapi.json` and `/docs`. Both describe all routes that are registered after this call. A route without a contract is an error. */
-export function registerDocs(app: FastifyInstance): void {
+const llmsContract: OperationContract = {
+  tag: 'Documents',
+  id: 'readLlmsText',
+  summary: 'What an agent needs to know first, as Markdown (llmstxt.org)',
+  answers: { 200: bytes('The text.', 'text/plain') },
+};
+
+const engine = createViewEngine();
+
+/**
+ * Serves `/openapi.json`, `/docs` and `/llms.txt`. The first two describe all routes that are registered after this call. A route without a contract is
+ * an error.
+ */
+export function registerDocs(app: FastifyInstance, { baseUrl }: ServerContext): void {
   const routes: DescribedRoute[] = [];
   app.addHook('onRoute', ({ method, url, config }) => {
     const methods = [method].flat().filter((name) => name !== 'HEAD');
@@ -40,4 +55,10 @@ export function registerDocs(app: FastifyInstance): void {
     serveJson(() => describeApi(routes, { version: interfaceVersion })),
   );
   app.get('/docs', { config: { contract: pageContract } }, (_request, reply) => reply.page('docs', {}));
+  app.get('/llms.txt', { config: { contract: llmsContract } }, (_request, reply) =>
+    reply
+      .type('text/plain; charset=utf-8')
+      .header('Cache-Control', 'public, max-age=300')
+      .send(engine.render('/llms', { url: addressesUnder(baseUrl()) })),
+  );
 }

@@ -117,6 +117,8 @@ const errors = ['not_found', 'conflict', 'rate_limited', 'store_unavailable'] as
 const renewalContract = {
   tag: 'Verification',
   id: 'renewEvidence',
+  authentication: 'service',
+  isTokenOptional: true,
   summary: 'Renew the evidence of a stamp under a new hash algorithm',
   description:
     'Send the content: this proves the new hash. From the next daily run on, the evidence record covers its SHA-512 ' +
@@ -125,7 +127,7 @@ const renewalContract = {
   bodyTypes: [contentType],
   body: contentBytes,
   answers,
-  errors,
+  errors: [...errors, 'unauthorized'],
 } satisfies OperationContract;
 
 const sealedContract = {

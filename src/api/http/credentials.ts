@@ -53,12 +53,15 @@ export const createProductRule =
     const product = identify(request);
     if (product !== undefined) return product;
     await mistakes.wrongToken(request, reply);
-    const isElsewhere = request.headers.authorization !== undefined && request.headers['x-service-token'] === undefined;
-    const hint = isElsewhere ? ' Send it there, not in Authorization.' : '';
-    throw new ServiceError('unauthorized', `A valid service token is required in the header X-Service-Token.${hint}`, {
-      credential: 'service_token',
-    });
+    throw new ServiceError('unauthorized', serviceTokenRequired(request.headers), { credential: 'service_token' });
   };
+
+/** The message if a service token is missing or wrong. It says so if the token may be in the wrong header (E16). */
+export const serviceTokenRequired = (headers: Readonly<Record<string, unknown>>): string => {
+  const isElsewhere = headers.authorization !== undefined && headers['x-service-token'] === undefined;
+  const hint = isElsewhere ? ' Send it there, not in Authorization.' : '';
+  return `A valid service token is required in the header X-Service-Token.${hint}`;
+};
 
 /**
  * Creates a function that checks the URL of a webhook (N2) and returns why it is refused, or undefined. The worker checks the URL again when it

@@ -159,10 +159,17 @@ function registerNotFound(app: FastifyInstance): void {
     return [...new Set(known.flatMap(({ methods }) => [...methods]))].sort();
   };
 
+  /** Names the paths with one more segment, because the last segment may have been forgotten: the tier of a stamp (E16). */
+  const nothingAt = (path: string): ServiceError => {
+    const below = [...knownPaths.keys()].filter((known) => known.startsWith(`${path}/`) && /^[^/:]+$/.test(known.slice(path.length + 1)));
+    if (path === '' || below.length === 0) return refusals[404]!;
+    return new ServiceError('not_found', `There is nothing at this address, but there is at ${below.join(', ')}.`);
+  };
+
   const refusalOf = ({ url }: FastifyRequest, reply: FastifyReply): ServiceError => {
     const path = pathOf(url);
     const allowed = methodsAt(decodeURI(path)).join(', ');
-    if (allowed === '') return refusals[404]!;
+    if (allowed === '') return nothingAt(path.replace(/\/$/, ''));
     reply.header('Allow', allowed);
     return new ServiceError('method_not_allowed', `${path.slice(0, 200)} takes ${allowed}.`);
   };

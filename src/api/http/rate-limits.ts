@@ -40,7 +40,8 @@ export const callerIdOf = (request: FastifyRequest, product: string | undefined)
 /**
  * Creates limits in fixed windows that begin with a client's first request. Redis counts for all processes together (R1). While Redis does not
  * answer, each process counts alone. `redis` fails quickly: it has no offline queue, and a `commandTimeout`. `onLimited` gets the name of the limit for
- * every refused request. Answers have the headers `RateLimit-Limit`, `-Remaining` and `-Reset`; a refusal is 429 with `Retry-After`.
+ * every refused request. Answers have the headers `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11), and those of an older
+ * draft: `RateLimit-Limit`, `-Remaining` and `-Reset`. A refusal is 429 with `Retry-After`.
  */
 export function createRateLimits(redis: Redis, onLimited: (name: string) => void, keyPrefix: string) {
   /** Creates the counter of a limit. It returns the count in the current window, and the seconds until the window ends. */
@@ -62,12 +63,16 @@ export function createRateLimits(redis: Redis, onLimited: (name: string) => void
       counted: async (key: string) => (await limiter.get(hashOf(key)))?.consumedPoints ?? 0,
     };
   };
-  const setHeaders = (reply: FastifyReply, { points }: RateLimit, counted: number, resetSeconds: number) =>
+  const setHeaders = (reply: FastifyReply, { name, points, durationSeconds }: RateLimit, counted: number, resetSeconds: number) => {
+    const remaining = Math.max(0, points - counted);
     reply.headers({
+      RateLimit: `"${name}";r=${remaining};t=${resetSeconds}`,
+      'RateLimit-Policy': `"${name}";q=${points};w=${durationSeconds}`,
       'RateLimit-Limit': String(points),
-      'RateLimit-Remaining': String(Math.max(0, points - counted)),
+      'RateLimit-Remaining': String(remaining),
       'RateLimit-Reset': String(resetSeconds),
     });
+  };
   const refusal = (limit: RateLimit, what: string, resetSeconds: number, advice = 'try again later') => {
     const { name, points, durationSeconds, code = 'rate_limited' } = limit;
     onLimited(name);

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { callToolParams } from '../../shared/contract/mcp.ts';
 import { idempotencyHeaders } from '../../shared/contract/parameters.ts';
+import { serviceTokenRequired } from '../http/credentials.ts';
 import { validationItems } from '../http/validation.ts';
 import { clip, RpcError, rpcErrors } from './json-rpc.ts';
 import type { CallContext, CalledTool, Tool } from './tools/tool.ts';
@@ -28,10 +29,10 @@ export async function callTool(params: unknown, request: McpRequest): Promise<Ca
 }
 
 /** The product of the service token. Every call needs one, even a call that is a notification. @throws RpcError −32000 (M14) */
-export function productOf({ product, requestId }: McpRequest): string {
+export function productOf({ product, requestId, headers }: McpRequest): string {
   if (product !== undefined) return product;
   const data = { code: 'unauthorized', request_id: requestId };
-  throw new RpcError(rpcErrors.unauthorized, 'A valid service token is required in the header X-Service-Token.', data);
+  throw new RpcError(rpcErrors.unauthorized, serviceTokenRequired(headers), data);
 }
 
 /** The idempotency key of a call, from `_meta` or from the header. If both are given, they must be equal. */

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { anyUuid } from '../../shared/contract/parameters.ts';
 import { contentSha256Of } from '../../shared/contract/stamp.ts';
 import { qualifiedVerdictOf, type VerificationResult } from '../../shared/contract/verify.ts';
 import { verifyPath } from '../../shared/domain/addresses.ts';
@@ -58,6 +59,7 @@ export async function verifyRaw(
   const result = resultOf(judged, judged.ok ? await findTokenId(tools, judged) : null, given.length > 0);
   const areUnused =
     judged.ok && judged.verified?.record === undefined && given.some(({ length }) => length !== digestCharacters[judged.imprint.algorithm]);
+  if (!judged.ok && anyUuid.safeParse(token.trim()).success) return counted(tools, { ...result, reason: `${result.reason} ${givenAnId}` });
   return counted(tools, areUnused ? { ...result, not_checked: [...(result.not_checked ?? []), otherHashes] } : result);
 }
 
@@ -83,6 +85,9 @@ function counted({ store: { counters }, clock }: VerificationTools, result: Veri
 
 /** Advice for a token with a different imprint. It does not prove that the file changed, because the token may belong to a batch. */
 const otherFile = 'The file has changed, or this is the token of a batch: use the evidence record (.ers) of the stamp.';
+
+/** A typical mistake (E16). */
+const givenAnId = `This looks like the id of a stamp: verify it at ${verifyPath('{id}')}.`;
 
 const otherHashes = 'the hashes in other algorithms: the token holds one hash only';
 

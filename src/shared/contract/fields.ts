@@ -90,29 +90,40 @@ export function text({ min, max, pattern, lowersHex = false, hintFor }: TextLimi
 
 const characters = (count: number): string => `${count} character${count === 1 ? '' : 's'}`;
 
-const otherHashes: Readonly<Record<number, string>> = { 32: 'an MD5', 40: 'a SHA-1', 96: 'a SHA-384', 128: 'a SHA-512' };
+const otherHashes: Readonly<Record<number, string>> = { 32: 'an MD5', 40: 'a SHA-1', 56: 'a SHA-224', 96: 'a SHA-384', 128: 'a SHA-512' };
 
-/** What to do about a typical mistake in a SHA-256; undefined for any other text (E16). */
-function hashHint(value: string): string | undefined {
-  const digits = value.trim();
-  if (/^[0-9a-f]{64}$/i.test(digits))
-    return digits === value ? 'Write the digits a to f in lower case.' : 'Send it without spaces around it.';
-  if (/^0x[0-9a-f]{64}$/i.test(digits)) return 'Leave out the 0x at the beginning.';
-  if (/^sha-?256[:=-]/i.test(digits)) return 'Send only the 64 hexadecimal digits, without the name of the algorithm.';
-  if (/^[0-9a-f]{64}\s+\*?\S/i.test(digits)) return 'Send only the 64 hexadecimal digits of this line, without the file name.';
-  if (/^[A-Za-z0-9+/]{43}=$/.test(digits)) return 'This looks like base64: write the SHA-256 in hexadecimal digits.';
-  const other = /^[0-9a-f]+$/i.test(digits) ? otherHashes[digits.length] : undefined;
-  return other && `This looks like ${other}: send a SHA-256.`;
-}
+/**
+ * Makes the hints about a hash in hexadecimal digits (E16): what to do about a typical mistake; undefined for any other text.
+ *
+ * @param lengths the numbers of digits that the field accepts
+ * @param wanted the algorithms that the field accepts, for messages
+ */
+export const hashHintsFor = (lengths: readonly number[], wanted: string) => {
+  const digest = lengths.map((length) => `[0-9a-f]{${length}}`).join('|');
+  const [alone, prefixed, line] = [`^(${digest})$`, `^0x(${digest})$`, `^(${digest})\\s+\\*?\\S`].map((form) => new RegExp(form, 'i'));
+  return (value: string): string | undefined => {
+    const given = value.trim();
+    if (alone?.test(given)) return given === value ? 'Write the digits a to f in lower case.' : 'Send it without spaces around it.';
+    if (prefixed?.test(given)) return 'Leave out the 0x at the beginning.';
+    if (/^sha-?(256|384|512)[:=-]/i.test(given)) return 'Send only the hexadecimal digits, without the name of the algorithm.';
+    if (line?.test(given)) return 'Send only the hexadecimal digits of this line, without the file name.';
+    const isHex = /^[0-9a-f]+$/i.test(given);
+    if (!isHex && /^[\w+/-]{43}=?$/.test(given)) return 'This looks like base64: write the SHA-256 in hexadecimal digits.';
+    const other = isHex ? otherHashes[given.length] : undefined;
+    return other && `This looks like ${other}: send ${wanted}.`;
+  };
+};
 
-export const sha256Hex = text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$', hintFor: hashHint }).meta({
+const sha256Hints = hashHintsFor([64], 'a SHA-256');
+
+export const sha256Hex = text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$', hintFor: sha256Hints }).meta({
   description: 'SHA-256, 64 lower-case hexadecimal characters',
   examples: [createHash('sha256').update('').digest('hex')],
 });
 
 /** Like `sha256Hex`, but upper case is accepted and converted to lower case. */
 export const sha256HexOfAnyCase = (what: string) =>
-  text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$', lowersHex: true, hintFor: hashHint }).meta({
+  text({ min: 64, max: 64, pattern: '^[0-9a-f]{64}$', lowersHex: true, hintFor: sha256Hints }).meta({
     description: `SHA-256 of the ${what}, 64 hexadecimal characters; upper case is accepted and converted to lower case`,
   });
 

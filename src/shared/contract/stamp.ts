@@ -120,16 +120,24 @@ export function stampRequestFor(rules: StampRules = {}) {
       return refuse('either hash or content_b64 must be given');
     }
     if (rules.takesNoContent) return refuse('content_b64 is not allowed in a list: stamp its hash, or send it alone');
-    if (tier !== 'sealed') return refuse('content_b64 is only allowed in tier sealed');
+    if (tier !== 'sealed') return refuse(`content_b64 is only allowed in tier sealed. ${rules.tier ? sealedByPath : sealedByBody}`);
     if (encoded.length > mostSpaced(4 * Math.ceil(sealedMaxBytes / 3))) throw tooLarge();
     const content = decodeCanonicalBase64(encoded);
-    if (!content) return refuse('content_b64 must be canonical base64: standard alphabet, padded', ['content_b64']);
+    if (!content) {
+      const hint = /[-_]/.test(encoded) ? `. ${notBase64url}` : '';
+      return refuse(`content_b64 must be canonical base64: standard alphabet, padded${hint}`, ['content_b64']);
+    }
     if (content.length > sealedMaxBytes) throw tooLarge();
     const contentHash = createHash('sha256').update(content).digest('hex');
     if (typeof hash === 'string' && hash !== contentHash) return refuse('hash is not the SHA-256 of content_b64');
     return { ...order, imprint: sha256Imprint(contentHash), content };
   });
 }
+
+/** What to do about typical mistakes with content (E16). */
+const sealedByPath = 'The path decides the tier: send it to the path that ends with /sealed.';
+const sealedByBody = 'Add "tier": "sealed".';
+const notBase64url = 'This looks like base64url: write + instead of -, and / instead of _.';
 
 /** The header of the agent operations. It claims a payment, and the service does not verify this claim (S10). */
 export const agentHeaders = z.object({

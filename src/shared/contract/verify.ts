@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Qualification } from '../domain/qualification.ts';
 import { verdicts } from '../domain/reasons.ts';
 import { digestCharacters } from '../domain/stamp.ts';
-import { alwaysThere, dateTime, sha256Hex, text, uuid } from './fields.ts';
+import { alwaysThere, dateTime, hashHintsFor, sha256Hex, text, uuid } from './fields.ts';
 import { anyUuid } from './parameters.ts';
 import { imprintShown, qualifiedBrief, qualifiedBriefOf } from './stamp.ts';
 
@@ -13,7 +13,13 @@ export const verifyRequest = z.object({ token }).meta({ id: 'VerifyRequest' });
 const lengths = Object.values(digestCharacters);
 const oneDigest = lengths.map((length) => `[0-9a-f]{${length}}`).join('|');
 
-const digestHex = text({ min: Math.min(...lengths), max: Math.max(...lengths), pattern: `^(${oneDigest})$`, lowersHex: true }).meta({
+const digestHex = text({
+  min: Math.min(...lengths),
+  max: Math.max(...lengths),
+  pattern: `^(${oneDigest})$`,
+  lowersHex: true,
+  hintFor: hashHintsFor(lengths, 'a SHA-256, SHA-384 or SHA-512'),
+}).meta({
   description: 'SHA-256, SHA-384 or SHA-512 as 64, 96 or 128 hexadecimal characters in either case',
 });
 

@@ -31,3 +31,6 @@ export const verifyUserPath = (workflowId: string, challenge: string): string =>
 
 /** The link that stops the mails to a recipient. `token`: see `stopTokenOf`. */
 export const stopMailPath = (token: string): string => `/mail/stop/${token}`;
+
+/** Whether a server runs on this machine. It is reached without a proxy, whatever NO_PROXY says. */
+export const isOnThisMachine = ({ hostname }: URL): boolean => ['localhost', '127.0.0.1', '[::1]'].includes(hostname);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { Cluster, Redis, type RedisOptions, type SentinelConnectionOptions, SentinelConnector } from 'ioredis';
 import { ConfigError, type RedisSettings } from '../runtime/config.ts';
 import type { Logger } from '../runtime/log.ts';
 
@@ -46,14 +46,10 @@ export const connectBlockingReader = (settings: Partial<RedisSettings>, log: Log
 /** Opens a connection to the primary, which may be another server after each new connection. */
 function connect(settings: Partial<RedisSettings>, log: Logger, role: string, ofRole: OptionsOfRole): Redis {
   let isDown = false;
-  let left: Redis['stream'] | undefined;
   const reconnectOnError = (error: Error): boolean => {
     const { message } = error;
     // ioredis itself follows a server of a Cluster that has moved our slot.
     if (!wrongServer.test(message) || (settings.REDIS_CLUSTER_NODES && message.startsWith('MOVED'))) return false;
-    // One answer is enough: each further one would close the connection again.
-    if (redis.stream && redis.stream === left) return false;
-    left = redis.stream;
     warnOfError(redis, log, `a Redis server that is not the primary (${role})`, error);
     return true;
   };
@@ -66,6 +62,8 @@ function connect(settings: Partial<RedisSettings>, log: Logger, role: string, of
   });
   prefixes.set(redis, `{${settings.REDIS_KEY_PREFIX ?? 'qstamp'}}`);
   sendInOneWrite(redis);
+  // For each command that a wrong server refuses, ioredis waits once for the end of the connection.
+  redis.on('connect', () => redis.stream?.setMaxListeners(0));
   redis.on('error', (error) => {
     if (!isDown) log.warn({ err: nodeErrorIn(error), role }, 'Redis is not reachable; trying again');
     isDown = true;
@@ -112,6 +110,7 @@ function open(settings: Partial<RedisSettings>, log: Logger, options: Connection
   if (!sentinels) return new Redis({ host, port, ...server });
   return new Redis({
     ...server,
+    Connector: FailoverConnector,
     sentinels: [...sentinels],
     name: settings.REDIS_SENTINEL_NAME ?? '',
     ...(settings.REDIS_SENTINEL_USERNAME && { sentinelUsername: settings.REDIS_SENTINEL_USERNAME }),
@@ -123,6 +122,18 @@ function open(settings: Partial<RedisSettings>, log: Logger, options: Connection
     sentinelCommandTimeout: 2_000,
     sentinelRetryStrategy: retryStrategy,
   });
+}
+
+/** ioredis gives up for ever if the sentinels report a new primary while it asks them for one, so nobody listens to them in this time. */
+class FailoverConnector extends SentinelConnector {
+  constructor(options: unknown) {
+    super(options as SentinelConnectionOptions);
+  }
+
+  override connect(...args: Parameters<SentinelConnector['connect']>): ReturnType<SentinelConnector['connect']> {
+    this.disconnect();
+    return super.connect(...args);
+  }
 }
 
 /** Reads the address of one server. Without an address, the result is empty. */

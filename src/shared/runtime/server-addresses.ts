@@ -8,6 +8,8 @@ export function hasBareAccount(address: string): boolean {
   const rest = address.replace(/^[^:]*:\/\//, '');
   if (rest.includes('#')) return true;
   const authority = /^[^/?]*/.exec(rest)?.[0] ?? '';
+  const path = /^[^?]*/.exec(rest.slice(authority.length))?.[0] ?? '';
+  if (path.includes('@')) return true;
   const at = authority.lastIndexOf('@');
   if (at < 0) return rest.slice(authority.length).includes('@') && !hosts.test(authority);
   try {

@@ -1,5 +1,6 @@
-import { type Dispatcher, errors, Pool } from 'undici';
-import { readSetting, textOf } from '../../shared/runtime/config.ts';
+import { type Dispatcher, EnvHttpProxyAgent, errors } from 'undici';
+import { isOnThisMachine } from '../../shared/domain/addresses.ts';
+import { ConfigError, readSetting, textOf } from '../../shared/runtime/config.ts';
 import type { TsaSettings } from '../../shared/trust/providers-file.ts';
 
 /** The maximum size of an answer. Responses with a time-stamp are smaller. */
@@ -86,11 +87,13 @@ async function readAnswer(answer: Dispatcher.ResponseData): Promise<Buffer> {
   }
 }
 
-/** `maxConcurrent`: the maximum number of connections. `timeoutMs`: the maximum time of one exchange, in milliseconds. */
+/** undici reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY. `maxConcurrent`: the maximum number of connections. `timeoutMs`: the maximum time of one exchange, in milliseconds. */
 export function createTsaClient(options: { url: string; credentials: Credentials; maxConcurrent: number; timeoutMs: number }): TsaClient {
   const { credentials, maxConcurrent, timeoutMs } = options;
-  const { origin, pathname, search, username, password } = new URL(options.url);
-  const pool = new Pool(origin, {
+  const url = new URL(options.url);
+  const { origin, pathname, search, username, password } = url;
+  const agent = openAgent({
+    ...(isOnThisMachine(url) && { noProxy: '*' }),
     connections: maxConcurrent,
     allowH2: false,
     // The exchange as a whole has its own timeout.
@@ -99,6 +102,9 @@ export function createTsaClient(options: { url: string; credentials: Credentials
     keepAliveTimeout: keepAliveMs,
     keepAliveTimeoutThreshold: keepAliveMarginMs,
     connect: { timeout: connectTimeoutMs, ...credentials.clientCertificate },
+    // The same for a connection through a proxy.
+    connectTimeout: connectTimeoutMs,
+    ...(credentials.clientCertificate && { requestTls: credentials.clientCertificate }),
   });
   const userInfo = [username, password].map(decodeURIComponent).join(':');
   const headers = {
@@ -107,7 +113,7 @@ export function createTsaClient(options: { url: string; credentials: Credentials
     ...(userInfo !== ':' && { authorization: `Basic ${Buffer.from(userInfo).toString('base64')}` }),
     ...credentials.headers,
   };
-  const request = { path: `${pathname}${search}`, method: 'POST', headers } as const;
+  const request = { origin, path: `${pathname}${search}`, method: 'POST', headers } as const;
 
   return {
     ask: async (tsq, signal) => {
@@ -118,7 +124,7 @@ export function createTsaClient(options: { url: string; credentials: Credentials
       const timer = setTimeout(end, timeoutMs);
       let hasHead = false;
       try {
-        const answer = await pool.request({ ...request, body: tsq, signal: ending.signal });
+        const answer = await agent.request({ ...request, body: tsq, signal: ending.signal });
         hasHead = true;
         return await readAnswer(answer);
       } catch (cause) {
@@ -132,8 +138,17 @@ export function createTsaClient(options: { url: string; credentials: Credentials
         signal.removeEventListener('abort', end);
       }
     },
-    close: () => void pool.destroy(),
+    close: () => void agent.destroy(),
   };
+}
+
+/** @throws ConfigError if the address of a proxy is not one */
+function openAgent(options: EnvHttpProxyAgent.Options): EnvHttpProxyAgent {
+  try {
+    return new EnvHttpProxyAgent(options);
+  } catch {
+    throw new ConfigError('HTTPS_PROXY and HTTP_PROXY: they must be addresses such as http://proxy.example:3128');
+  }
 }
 
 /** How a worker authenticates to a TSA: headers of each request, or a TLS certificate. */

@@ -1,5 +1,7 @@
 import { readFile } from 'node:fs/promises';
+import { EnvHttpProxyAgent, fetch } from 'undici';
 import { trustedListType } from '../../shared/contract/verify.ts';
+import { isOnThisMachine } from '../../shared/domain/addresses.ts';
 import type { Logger } from '../../shared/runtime/log.ts';
 import type { ListSource, ListSources } from '../../shared/trust/list-sources.ts';
 import {
@@ -131,16 +133,22 @@ async function fetchList(place: ListSource['place'], redirect: 'follow' | 'error
 }
 
 async function download(address: string, redirect: 'follow' | 'error'): Promise<Uint8Array> {
-  const answer = await fetch(address, { signal: AbortSignal.timeout(longestFetchMs), redirect });
-  if (!answer.ok || !answer.body) throw new ListRefusal('list_unreachable', `The server answered with status ${answer.status}.`);
-  const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of answer.body) {
-    bytes += part.length;
-    if (bytes > mostListBytes) throw new ListRefusal('list_too_large');
-    parts.push(part);
+  // undici reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY.
+  const dispatcher = new EnvHttpProxyAgent(isOnThisMachine(new URL(address)) ? { noProxy: '*' } : {});
+  try {
+    const answer = await fetch(address, { signal: AbortSignal.timeout(longestFetchMs), redirect, dispatcher });
+    if (!answer.ok || !answer.body) throw new ListRefusal('list_unreachable', `The server answered with status ${answer.status}.`);
+    const parts: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const part of answer.body) {
+      bytes += part.length;
+      if (bytes > mostListBytes) throw new ListRefusal('list_too_large');
+      parts.push(part);
+    }
+    return Buffer.concat(parts);
+  } finally {
+    void dispatcher.destroy();
   }
-  return Buffer.concat(parts);
 }
 
 /** `fetch` says only that it failed; the cause says why. */

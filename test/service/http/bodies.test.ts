@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { validationItems } from '../../../src/api/http/validation.ts';
 import { stampHashArguments, verifyTokenArguments } from '../../../src/shared/contract/mcp.ts';
 import { decodeCanonicalBase64, type StampRules, stampRequestFor } from '../../../src/shared/contract/stamp.ts';
+import { rawVerifyRequest } from '../../../src/shared/contract/verify.ts';
 import { workflowStampRequest, workflowStartRequest } from '../../../src/shared/contract/workflow.ts';
 import { sha256Imprint } from '../../../src/shared/domain/stamp.ts';
 
@@ -26,10 +27,22 @@ test.each([
   [`SHA256:${hash}`, 'string_too_long', / without the name of the algorithm\.$/],
   [`${hash}  report.pdf`, 'string_too_long', / without the file name\.$/],
   [`${'A'.repeat(43)}=`, 'string_too_short', / This looks like base64/],
+  [`-_${'A'.repeat(41)}`, 'string_too_short', / This looks like base64/],
   ['a'.repeat(128), 'string_too_long', / This looks like a SHA-512: send a SHA-256\.$/],
   ['a'.repeat(32), 'string_too_short', / This looks like an MD5/],
 ])('E1, E16: the hash %j is %s, in code points, with advice for a typical mistake', (given, type, said) => {
   expect(faults(stampRequestFor(), { hash: given })).toEqual([[type, 'body.hash', expect.stringMatching(said)]]);
+});
+
+const sha512 = 'A'.repeat(128);
+test.each([
+  [`0x${sha512}`, 'string_too_long', / Leave out the 0x at the beginning\.$/],
+  [`sha512:${hash}`, 'string_pattern_mismatch', / without the name of the algorithm\.$/],
+  [`${sha512}  report.pdf`, 'string_too_long', / without the file name\.$/],
+  ['a'.repeat(40), 'string_too_short', / This looks like a SHA-1: send a SHA-256, SHA-384 or SHA-512\.$/],
+])('E16: where hashes of several algorithms are allowed, %j gets advice too', (given, type, said) => {
+  const found = faults(rawVerifyRequest, { token: 'x', hash: given, hashes: [sha512, given] });
+  expect(found).toEqual(['body.hash', 'body.hashes.1'].map((loc) => [type, loc, expect.stringMatching(said)]));
 });
 
 test('S1, S5, S6: valid orders: null counts as absent, content is decoded, and the tier of the path applies', () => {
@@ -46,9 +59,18 @@ test('S1, S5, S6: valid orders: null counts as absent, content is decoded, and t
 
 test.each<[object, StampRules, string, string, RegExp]>([
   [{ content_b64: 'YWJj', hash, tier: 'sealed' }, {}, 'value_error', 'body', /hash is not the SHA-256 of content_b64$/],
-  [{ content_b64: 'YWJj', tier: 'sealed' }, { tier: 'basic' }, 'value_error', 'body', /only allowed in tier sealed$/],
+  [
+    { content_b64: 'YWJj', tier: 'sealed' },
+    { tier: 'basic' },
+    'value_error',
+    'body',
+    /only allowed in tier sealed\. .* ends with \/sealed\.$/,
+  ],
+  [{ content_b64: 'YWJj' }, {}, 'value_error', 'body', /only allowed in tier sealed\. Add "tier": "sealed"\.$/],
+  [{ content_b64: '-_-_', tier: 'sealed' }, {}, 'value_error', 'body.content_b64', /padded\. This looks like base64url/],
+  [{ content_b64: 'YQ', tier: 'sealed' }, {}, 'value_error', 'body.content_b64', /padded$/],
   [{ hash, tier: 'gold' }, { tier: 'plus' }, 'enum', 'body.tier', /./],
-])('S1, S5: %j with %j is %s at %s', (body, rules, type, loc, said) => {
+])('S1, S5, E16: %j with %j is %s at %s', (body, rules, type, loc, said) => {
   expect(faults(stampRequestFor(rules), body)).toEqual([[type, loc, expect.stringMatching(said)]]);
 });
 

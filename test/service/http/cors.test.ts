@@ -28,6 +28,7 @@ test.each([
   const answer = await service.fetch(path, { method, headers: { origin: 'https://anywhere.example' } });
   expect(answer.headers.get('access-control-allow-origin')).toBe('*');
   expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
+  expect(answer.headers.get('access-control-expose-headers')).toMatch(/\bRateLimit, .*RateLimit-Policy\b/);
   expect(await preflight(path, 'https://anywhere.example', method)).toEqual([204, '*', 'content-type,x-service-token']);
 });
 

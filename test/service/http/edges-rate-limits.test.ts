@@ -46,13 +46,16 @@ test('R1: the limit is exact, and all processes share it; another limit counts s
 });
 
 test('E7: answers show the remaining requests, and a refusal says when to retry', async () => {
-  const { ask } = await startProcess(fresh(2, 3600));
+  const limit = fresh(2, 3600);
+  const { ask } = await startProcess(limit);
   const seconds = expect.stringMatching(/^3\d{3}$/);
   for (const remaining of ['1', '0', '-']) {
     const status = remaining === '-' ? 429 : 200;
     const { statusCode, headers, body } = await ask();
     const shown = { 'ratelimit-limit': '2', 'ratelimit-remaining': remaining.replace('-', '0'), 'ratelimit-reset': seconds };
     expect([statusCode, headers]).toMatchObject([status, shown]);
+    expect(headers['ratelimit-policy']).toBe(`"${limit.name}";q=2;w=3600`);
+    expect(headers.ratelimit).toBe(`"${limit.name}";r=${shown['ratelimit-remaining']};t=${headers['ratelimit-reset']}`);
     expect(headers['retry-after']).toBe(status === 429 ? headers['ratelimit-reset'] : undefined);
     const refusal = { detail: expect.any(String), code: 'rate_limited', request_id: expect.any(String) };
     expect(JSON.parse(body)).toEqual(status === 429 ? refusal : {});

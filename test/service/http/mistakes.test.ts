@@ -62,9 +62,30 @@ test('R5: in a batch at /mcp, each call above the limit gets its own error', asy
   ]);
 });
 
-test('E16: a service token in Authorization is 401, and the answer says where it belongs', async () => {
-  const { status, body } = await stamp({ ...freshAddress(), authorization: `Bearer ${internalHeaders['x-service-token']}` });
-  expect([status, body.detail]).toEqual([401, expect.stringMatching(/X-Service-Token\. Send it there, not in Authorization\.$/)]);
+test('E16: a service token in Authorization is 401, and the answer says where it belongs, also at /mcp', async () => {
+  const headers = { authorization: `Bearer ${internalHeaders['x-service-token']}` };
+  const rest = await stamp({ ...freshAddress(), ...headers });
+  const rpc = await mcp(call, { ...freshAddress(), ...headers });
+  const said = expect.stringMatching(/X-Service-Token\. Send it there, not in Authorization\.$/);
+  expect([rest.status, rest.body.detail]).toEqual([401, said]);
+  expect([rpc.status, rpc.body]).toMatchObject([401, { error: { message: said } }]);
+});
+
+test('E16: a path without the tier is 404, and the answer names the three paths', async () => {
+  const paths = ['basic', 'plus', 'sealed'].map((tier) => `/api/v1/agent/v1/stamp/${tier}`).join(', ');
+  for (const path of ['/api/v1/agent/v1/stamp', '/api/v1/agent/v1/stamp/']) {
+    const { status, body } = await postJson(service, path, { hash: randomHash() }, freshAddress());
+    expect([status, body.detail]).toEqual([404, `There is nothing at this address, but there is at ${paths}.`]);
+  }
+});
+
+test('E16: the id of a stamp is no token, and the reason says where an id is verified', async () => {
+  const { status, body } = await postJson(service, '/api/v1/verify/v1/raw', { token: existing.token_id }, freshAddress());
+  expect([status, body.valid, body.reason]).toEqual([
+    200,
+    false,
+    expect.stringMatching(/^\w+: .*\. This looks like the id .*\/token\/\{id\}\.$/),
+  ]);
 });
 
 test('R5: an address that guessed workflow tokens is blocked even with the right one; the holder at another address is not', async () => {

@@ -3,8 +3,9 @@ import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type Requ
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { getCACertificates, setDefaultCACertificates, type TLSSocket } from 'node:tls';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createTsaClient, TransportError, type TsaClient } from '../../../src/workers/providers/tsa-client.ts';
+import { startProxy } from '../../support/proxy.ts';
 import { createTlsIdentity } from '../../support/tls-identity.ts';
 
 const replyType = { 'content-type': 'application/timestamp-reply' };
@@ -127,6 +128,44 @@ describe('asking a TSA (RFC 3161 §3.4)', () => {
     tsa.once('tlsClientError', () => refused.resolve());
     expect(await faultOf(clientOf(url))).toMatchObject({ fault: 'unreachable', isRetryable: true });
     await refused.promise;
+  });
+
+  test('through the proxy of HTTP_PROXY', async () => {
+    const { address } = await serve((request, response) => void response.writeHead(200, replyType).end(request.headers.authorization));
+    const proxy = await startProxy();
+    vi.stubEnv('HTTP_PROXY', proxy.url);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const place = address.replace('127.0.0.1', 'tsa.example');
+    expect((await ask(clientOf(`http://me:secret@${place}/tsa`))).toString()).toMatch(/^Basic /);
+    expect(proxy.seen).toEqual([`POST ${place}`]);
+    // This machine is never asked through a proxy.
+    await ask(clientOf(`http://me:secret@${address}/tsa`));
+    expect(proxy.seen).toHaveLength(1);
+  });
+
+  test('through the proxy of HTTPS_PROXY, which sees only the host, also with a client certificate', async () => {
+    const [server, client] = [createTlsIdentity('127.0.0.2'), createTlsIdentity('127.0.0.2')];
+    const before = getCACertificates('default');
+    setDefaultCACertificates([...before, server.cert]);
+    onTestFinished(() => setDefaultCACertificates(before));
+    const tsa = createTlsServer(
+      { key: server.key, cert: server.cert, ca: client.cert, requestCert: true, rejectUnauthorized: false },
+      (request, response) => {
+        response.writeHead(200, replyType).end((request.socket as TLSSocket).getPeerCertificate().fingerprint256 ?? 'none');
+      },
+    );
+    const place = (await listen(tsa)).replace('127.0.0.1', '127.0.0.2');
+    const proxy = await startProxy();
+    vi.stubEnv('HTTPS_PROXY', proxy.url);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect((await ask(clientOf(`https://${place}/`))).toString()).toBe('none');
+    const credentials = { headers: {}, clientCertificate: { cert: client.cert, key: client.key } };
+    expect((await ask(clientOf(`https://${place}/`, { credentials }))).toString()).toMatch(/^[0-9A-F:]{95}$/);
+    expect(proxy.seen).toEqual([`CONNECT ${place}`, `CONNECT ${place}`]);
+    vi.stubEnv('HTTPS_PROXY', 'http://127.0.0.1:9');
+    expect(await faultOf(clientOf(`https://${place}/`))).toMatchObject({ fault: 'unreachable', isRetryable: true });
+    vi.stubEnv('HTTPS_PROXY', 'proxy.example:3128');
+    expect(() => clientOf(`https://${place}/`)).toThrow('HTTPS_PROXY and HTTP_PROXY: they must be addresses');
   });
 });
 

@@ -81,7 +81,9 @@ describe('a wrong setting gives one line: the variable, its value, and the allow
   });
 
   test('an account that cannot be read says how to write it, and addresses with several hosts or an @ elsewhere are fine', () => {
-    expect(messageOf({ ...servers, REDIS_URL: 'redis://:p@ss@a.example' })).toContain('write @ as %40');
+    for (const REDIS_URL of ['redis://:p@ss@a.example', 'redis://:12/34@a.example', 'redis://u:p@ss/word@a.example/0']) {
+      expect(messageOf({ ...servers, REDIS_URL })).toContain('write @ as %40');
+    }
     for (const MONGODB_URL of [
       'mongodb://a.example:1,b.example:2/db?appName=a@b',
       'mongodb://[::1]:27017/db?appName=a@b',

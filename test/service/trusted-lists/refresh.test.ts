@@ -1,13 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { openStore, type Store } from '../../../src/shared/store/store.ts';
 import type { ListSource, ListSources } from '../../../src/shared/trust/list-sources.ts';
 import { stateOf } from '../../../src/shared/trust/lists/index.ts';
 import { refreshTrustedLists } from '../../../src/workers/trusted-lists/index.ts';
 import { temporaryFolder } from '../../support/cli.ts';
 import { type ListServer, newListSigner, startListServer } from '../../support/list-server.ts';
+import { startProxy } from '../../support/proxy.ts';
 import { freshStore } from '../../support/servers.ts';
 import { type ListedPointer, makeTrustedList } from '../../support/trusted-lists.ts';
 
@@ -70,6 +71,17 @@ describe('the list of lists', () => {
     expect(kept?.xml).toEqual(document);
     expect(kept?.said.timeStampingServices).toMatchObject([{ providerName: 'A provider', periods: [{ status: 'granted' }] }]);
     expect(kept?.said.signer).toEqual(sweden.certificate);
+  });
+
+  test('is fetched through the proxy of HTTP_PROXY', async () => {
+    publishListOfLists(10, { pointers: [own(commission)] });
+    const proxy = await startProxy();
+    vi.stubEnv('HTTP_PROXY', proxy.url);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const place = server.url.replace('127.0.0.1', 'lists.example');
+    sources = { listOfLists: { addresses: [`${place}/eu.xml`], signers: [commission.certificate] }, lists: [] };
+    expect(await refresh()).toEqual({ EU: [10] });
+    expect(proxy.seen).toEqual([expect.stringContaining(new URL(place).host)]);
   });
 
   test('may change its signers by pivots, which are followed from the oldest', async () => {

@@ -4,14 +4,21 @@ from ._async.client import AsyncQstamp
 from ._async.workflow import AsyncWorkflow
 from ._sync.client import Qstamp
 from ._sync.workflow import Workflow
-from .calls import Outcome
+from .answer import LastResponse
+from .calls import Attempt, Outcome
 from .content import OutputToStamp, sha256_of, sha256_of_file
 from .contract import (
     AcceptedOutput,
     AcceptedStamp,
     ErrorCode,
+    EvidenceRenewal,
+    HTTPValidationError,
     Imprint,
+    Qualified,
+    QualifiedVerdict,
     ReasonCode,
+    StampListItem,
+    StampListResponse,
     StampTier,
     StampToken,
     ValidationError,
@@ -20,11 +27,14 @@ from .contract import (
     WorkflowRedactResponse,
     WorkflowResendResponse,
     WorkflowStampResponse,
+    WorkflowStartResponse,
     WorkflowState,
     WorkflowTier,
 )
 from .errors import (
     Conflict,
+    Forbidden,
+    Gone,
     InvalidRequest,
     NotFound,
     NotValid,
@@ -40,6 +50,7 @@ from .errors import (
     WebhookRefused,
 )
 from .verdict import reason_code_of, require_valid
+from .version import __version__
 from .webhook import verify_webhook
 
 __all__ = [
@@ -47,10 +58,16 @@ __all__ = [
     "AcceptedStamp",
     "AsyncQstamp",
     "AsyncWorkflow",
+    "Attempt",
     "Conflict",
     "ErrorCode",
+    "EvidenceRenewal",
+    "Forbidden",
+    "Gone",
+    "HTTPValidationError",
     "Imprint",
     "InvalidRequest",
+    "LastResponse",
     "NotFound",
     "NotValid",
     "Outcome",
@@ -59,10 +76,14 @@ __all__ = [
     "ProviderFailed",
     "Qstamp",
     "QstampError",
+    "Qualified",
+    "QualifiedVerdict",
     "RateLimited",
     "ReasonCode",
     "ServiceError",
     "ServiceUnreachable",
+    "StampListItem",
+    "StampListResponse",
     "StampTier",
     "StampToken",
     "Unauthorized",
@@ -76,8 +97,10 @@ __all__ = [
     "WorkflowRedactResponse",
     "WorkflowResendResponse",
     "WorkflowStampResponse",
+    "WorkflowStartResponse",
     "WorkflowState",
     "WorkflowTier",
+    "__version__",
     "reason_code_of",
     "require_valid",
     "sha256_of",

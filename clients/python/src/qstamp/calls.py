@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -12,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import httpx
 
+from .answer import LastResponse
 from .contract import AcceptedOutput, AcceptedStamp, StampToken, WorkflowStampResponse
 from .errors import QstampError, ServiceError, error_of
 from .reading import read
@@ -28,6 +30,28 @@ class Call:
     path: str
     headers: Mapping[str, str] = field(default_factory=dict)
     body: object = None
+    """Sent as JSON."""
+    content: bytes | str | os.PathLike[str] | None = None
+    """Sent unchanged: bytes, or the file at a path."""
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A try of a call, for logs. It has no token, content or e-mail address."""
+
+    method: str
+    path: str
+    """Without the base URL, and without the query."""
+    attempt: int
+    """The number of the try, from 1."""
+    duration: float
+    """In seconds."""
+    status: int | None = None
+    """None if no answer came."""
+    request_id: str | None = None
+    """The id of the request in the logs of the service."""
+    error: str | None = None
+    """The name of the error if no answer came, such as `ConnectError`."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +119,19 @@ def retry_after(response: httpx.Response) -> float | None:
         return None
 
 
+def request_id_of(response: httpx.Response) -> str | None:
+    request_id: str | None = response.headers.get("x-request-id")
+    return request_id
+
+
+def answered(answer: T, response: httpx.Response) -> T:
+    """The answer, with its HTTP response."""
+    last_response = LastResponse(response.status_code, response.headers, request_id_of(response))
+    # The classes of the contract are frozen.
+    object.__setattr__(answer, "last_response", last_response)
+    return answer
+
+
 def is_passing(response: httpx.Response) -> bool:
     # A proxy in front of the service may answer 502 without a code.
     return response.status_code in _PASSING or (response.status_code == 502 and not isinstance(json_of(response), dict))
@@ -111,8 +148,8 @@ def refusal_of(response: httpx.Response) -> ServiceError:
     return error_of(response.status_code, body if isinstance(body, dict) else {}, retry_after(response))
 
 
-def outcome_of(item: Any, manner: Manner[T]) -> Outcome[T]:
+def outcome_of(item: Any, manner: Manner[T], response: httpx.Response) -> Outcome[T]:
     """An item in the answer to a list: the result, or an error with its `index` and `status`."""
     if isinstance(item, dict) and "index" in item and "status" in item:
         return Outcome(error=error_of(item["status"], item, item.get("retry_after_seconds")))
-    return Outcome(made=manner.read(item))
+    return Outcome(made=answered(manner.read(item), response))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Union
+from typing import Any, BinaryIO, Union, cast
 
 from .errors import QstampError
 
@@ -19,7 +20,18 @@ Bytes = Union[bytes, bytearray, memoryview]
 HashToStamp = Union[str, tuple[str, Mapping[str, str]]]
 """An item of a list: a hash, or a hash with metadata."""
 
-_PIECE = 1024 * 1024
+PIECE = 1024 * 1024
+"""The number of bytes that are read from a file at a time."""
+
+
+@contextmanager
+def opened(file: FileSource, mode: str = "rb") -> Iterator[BinaryIO]:
+    """The file at a path, which is closed at the end; an open file stays open."""
+    if isinstance(file, (str, os.PathLike)):
+        with open(file, mode) as there:
+            yield cast(BinaryIO, there)
+    else:
+        yield file
 
 
 def sha256_of(content: Bytes) -> str:
@@ -29,21 +41,17 @@ def sha256_of(content: Bytes) -> str:
 
 def sha256_of_file(file: FileSource) -> str:
     """SHA-256 of a file, read in parts; an open file is read from its current position."""
-    if isinstance(file, (str, os.PathLike)):
-        with open(file, "rb") as opened:
-            return sha256_of_file(opened)
     digest = hashlib.sha256()
-    while piece := file.read(_PIECE):
-        digest.update(piece)
+    with opened(file) as there:
+        while piece := there.read(PIECE):
+            digest.update(piece)
     return digest.hexdigest()
 
 
 def read_whole(file: FileSource) -> bytes:
     """The content of a file in memory, only for content to send."""
-    if isinstance(file, (str, os.PathLike)):
-        with open(file, "rb") as opened:
-            return opened.read()
-    return file.read()
+    with opened(file) as there:
+        return there.read()
 
 
 def checked_hash(sha256: str) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from .answer import Answer
+
 StampTier = Literal["basic", "plus", "sealed"]
 
 WorkflowTier = Literal["standard", "verified", "qualified"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class HTTPValidationError:
+class HTTPValidationError(Answer):
     detail: list[ValidationError]
 
 
@@ -26,7 +28,7 @@ class ValidationError:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StampToken:
+class StampToken(Answer):
     token_id: str
     issued_at: str
     """RFC 3339, UTC"""
@@ -62,7 +64,7 @@ class Qualified:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AcceptedStamp:
+class AcceptedStamp(Answer):
     token_id: str
     status: Literal["accepted"]
     verify_url: str
@@ -71,7 +73,27 @@ class AcceptedStamp:
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerificationResult:
+class StampListResponse(Answer):
+    items: list[StampListItem]
+    total: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StampListItem:
+    token_id: str
+    issued_at: str
+    """as recorded; verify the stamp to get a proof"""
+    tier: StampTier
+    content_sha256: str | None
+    """null if the imprint is not a SHA-256 (only with `imprints=all`) or is damaged"""
+    is_qualified: bool
+    """as recorded; verify the stamp to get a proof"""
+    imprint: Imprint | None = None
+    """only with `details=true`"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerificationResult(Answer):
     valid: bool
     token_id: str | None
     issued_at: str | None
@@ -133,7 +155,7 @@ class QualifiedVerdict:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvidenceRenewal:
+class EvidenceRenewal(Answer):
     token_id: str
     imprint: Imprint
     """the content’s hash of the new algorithm"""
@@ -142,7 +164,7 @@ class EvidenceRenewal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkflowStartResponse:
+class WorkflowStartResponse(Answer):
     workflow_id: str
     workflow_token: str
     """opaque bearer token, returned only once"""
@@ -154,7 +176,7 @@ class WorkflowStartResponse:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkflowStampResponse:
+class WorkflowStampResponse(Answer):
     output_id: str
     sequence_number: int
     stamp_token_id: str
@@ -165,7 +187,7 @@ class WorkflowStampResponse:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AcceptedOutput:
+class AcceptedOutput(Answer):
     token_id: str
     """`stamp_token_id` of the output"""
     status: Literal["accepted"]
@@ -176,7 +198,7 @@ class AcceptedOutput:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkflowState:
+class WorkflowState(Answer):
     workflow_id: str
     status: Literal["pending", "active", "completed", "expired"]
     tier: WorkflowTier
@@ -204,7 +226,7 @@ class WorkflowState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkflowCompleteResponse:
+class WorkflowCompleteResponse(Answer):
     workflow_id: str
     status: str
     """`completed`"""
@@ -215,14 +237,14 @@ class WorkflowCompleteResponse:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkflowResendResponse:
+class WorkflowResendResponse(Answer):
     workflow_id: str
     otp_sent_to: str
     status: Literal["pending"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkflowRedactResponse:
+class WorkflowRedactResponse(Answer):
     workflow_id: str
     status: Literal["pending", "active", "completed", "expired"]
     """of the workflow: redaction does not change it"""

@@ -56,12 +56,20 @@ class Unauthorized(ServiceError):
     """401: the service token, or the workflow token, is missing or wrong."""
 
 
+class Forbidden(ServiceError):
+    """403: the caller may not do this, or the recipient wants no mail from the service."""
+
+
 class NotFound(ServiceError):
     """404."""
 
 
 class Conflict(ServiceError):
-    """409 and 410: the request conflicts with the current state, or the object is gone."""
+    """409: the request conflicts with the current state."""
+
+
+class Gone(ServiceError):
+    """410: the object no longer exists, or can no longer be used."""
 
 
 class RateLimited(ServiceError):
@@ -102,9 +110,10 @@ class WebhookRefused(QstampError):
 
 _KINDS: dict[int, type[ServiceError]] = {
     401: Unauthorized,
+    403: Forbidden,
     404: NotFound,
     409: Conflict,
-    410: Conflict,
+    410: Gone,
     422: InvalidRequest,
     429: RateLimited,
     502: ProviderFailed,

@@ -2,4 +2,6 @@
 
 from importlib.metadata import version
 
-USER_AGENT = f"qstamp-python/{version('qstamp')}"
+__version__ = version("qstamp")
+
+USER_AGENT = f"qstamp-python/{__version__}"

@@ -11,7 +11,7 @@ from ..content import Bytes, FileSource, HashToStamp, checked_hash, read_whole, 
 from ..contract import StampTier
 from ..errors import QstampError
 from ..waiting import async_work
-from .exchange import AsyncExchange
+from .exchange import AsyncCaller, AsyncExchange
 
 M = TypeVar("M")
 
@@ -23,7 +23,7 @@ def _said(metadata: Mapping[str, str] | None, callback_url: str | None) -> dict[
     return {**({} if metadata is None else {"metadata": dict(metadata)}), **({} if callback_url is None else {"callback_url": callback_url})}
 
 
-class AsyncStamping(Generic[M]):
+class AsyncStamping(AsyncCaller, Generic[M]):
     """Stamps files, bytes, texts and hashes. Content is hashed locally, and only the hash is sent unless `send_content` is set."""
 
     def __init__(self, exchange: AsyncExchange, manner: Manner[M]) -> None:

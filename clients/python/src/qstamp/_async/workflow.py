@@ -15,11 +15,12 @@ from ..contract import (
     WorkflowRedactResponse,
     WorkflowResendResponse,
     WorkflowStampResponse,
+    WorkflowStartResponse,
     WorkflowState,
 )
 from ..errors import QstampError
 from ..waiting import AsyncLock, async_sleep, async_work
-from .exchange import AsyncExchange
+from .exchange import AsyncCaller, AsyncExchange
 
 M = TypeVar("M")
 
@@ -30,7 +31,7 @@ _LOOK = 2.0
 _MOST_OF_A_WORKFLOW = 100
 
 
-class AsyncOutputStamping(Generic[M]):
+class AsyncOutputStamping(AsyncCaller, Generic[M]):
     """Stamps outputs. They are numbered in the order of the calls, also across tasks or threads."""
 
     def __init__(self, exchange: AsyncExchange, workflow_id: str, workflow_token: str, turn: AsyncLock, manner: Manner[M]) -> None:
@@ -117,20 +118,26 @@ class AsyncOutputStamping(Generic[M]):
 class AsyncWorkflow(AsyncOutputStamping[WorkflowStampResponse]):
     """An open workflow. Outputs are numbered in the order of the calls, also across tasks or threads."""
 
-    def __init__(self, exchange: AsyncExchange, workflow_id: str, workflow_token: str) -> None:
+    def __init__(
+        self, exchange: AsyncExchange, workflow_id: str, workflow_token: str, started: WorkflowStartResponse | None = None
+    ) -> None:
         self.id = workflow_id
         self.token = workflow_token
         """Keep it secret. It is shown only once, and only it gives access to this workflow."""
         self.page_url = f"{exchange.url}/workflow/{workflow_id}"
-        turn = AsyncLock()
-        super().__init__(exchange, workflow_id, workflow_token, turn, NUMBERED)
-        self.later: AsyncOutputStamping[AcceptedOutput | WorkflowStampResponse] = AsyncOutputStamping(
-            exchange, workflow_id, workflow_token, turn, ACCEPTED_OUTPUT
-        )
+        self.started = started
+        """The answer to the start: it says how long the workflow is open, and to which address the link was mailed. None
+        for a reopened workflow.
+        """
+        super().__init__(exchange, workflow_id, workflow_token, AsyncLock(), NUMBERED)
+
+    @property
+    def later(self) -> AsyncOutputStamping[AcceptedOutput | WorkflowStampResponse]:
         """The same calls, but they return as soon as the service has accepted the output. The result is the id of its
         stamp, or the output if the idempotency key was used before. `complete` waits until all accepted outputs
         are stamped.
         """
+        return AsyncOutputStamping(self._exchange, self.id, self.token, self._turn, ACCEPTED_OUTPUT)
 
     async def state(self) -> WorkflowState:
         """The state of the workflow."""

@@ -1,4 +1,4 @@
-# Made by `npm run clients` of _async/stamping.py. Do not edit it. Check: 38d8b8ff7f89d07c6c408589430ea533
+# Made by `npm run clients` of _async/stamping.py. Do not edit it. Check: 1b75efab1de6cc068d2b37f21a3e253c
 """Stamps files, bytes, texts and hashes."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ..content import Bytes, FileSource, HashToStamp, checked_hash, read_whole, 
 from ..contract import StampTier
 from ..errors import QstampError
 from ..waiting import work
-from .exchange import Exchange
+from .exchange import Caller, Exchange
 
 M = TypeVar("M")
 
@@ -24,7 +24,7 @@ def _said(metadata: Mapping[str, str] | None, callback_url: str | None) -> dict[
     return {**({} if metadata is None else {"metadata": dict(metadata)}), **({} if callback_url is None else {"callback_url": callback_url})}
 
 
-class Stamping(Generic[M]):
+class Stamping(Caller, Generic[M]):
     """Stamps files, bytes, texts and hashes. Content is hashed locally, and only the hash is sent unless `send_content` is set."""
 
     def __init__(self, exchange: Exchange, manner: Manner[M]) -> None:

@@ -1,4 +1,4 @@
-# Made by `npm run clients` of _async/workflow.py. Do not edit it. Check: 695a1d5df1c21e3671a012edf90af7bf
+# Made by `npm run clients` of _async/workflow.py. Do not edit it. Check: e6895fc295bd0d609e2b3941606fae95
 """An open workflow."""
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from ..contract import (
     WorkflowRedactResponse,
     WorkflowResendResponse,
     WorkflowStampResponse,
+    WorkflowStartResponse,
     WorkflowState,
 )
 from ..errors import QstampError
 from ..waiting import Lock, sleep, work
-from .exchange import Exchange
+from .exchange import Caller, Exchange
 
 M = TypeVar("M")
 
@@ -31,7 +32,7 @@ _LOOK = 2.0
 _MOST_OF_A_WORKFLOW = 100
 
 
-class OutputStamping(Generic[M]):
+class OutputStamping(Caller, Generic[M]):
     """Stamps outputs. They are numbered in the order of the calls, also across tasks or threads."""
 
     def __init__(self, exchange: Exchange, workflow_id: str, workflow_token: str, turn: Lock, manner: Manner[M]) -> None:
@@ -118,20 +119,26 @@ class OutputStamping(Generic[M]):
 class Workflow(OutputStamping[WorkflowStampResponse]):
     """An open workflow. Outputs are numbered in the order of the calls, also across tasks or threads."""
 
-    def __init__(self, exchange: Exchange, workflow_id: str, workflow_token: str) -> None:
+    def __init__(
+        self, exchange: Exchange, workflow_id: str, workflow_token: str, started: WorkflowStartResponse | None = None
+    ) -> None:
         self.id = workflow_id
         self.token = workflow_token
         """Keep it secret. It is shown only once, and only it gives access to this workflow."""
         self.page_url = f"{exchange.url}/workflow/{workflow_id}"
-        turn = Lock()
-        super().__init__(exchange, workflow_id, workflow_token, turn, NUMBERED)
-        self.later: OutputStamping[AcceptedOutput | WorkflowStampResponse] = OutputStamping(
-            exchange, workflow_id, workflow_token, turn, ACCEPTED_OUTPUT
-        )
+        self.started = started
+        """The answer to the start: it says how long the workflow is open, and to which address the link was mailed. None
+        for a reopened workflow.
+        """
+        super().__init__(exchange, workflow_id, workflow_token, Lock(), NUMBERED)
+
+    @property
+    def later(self) -> OutputStamping[AcceptedOutput | WorkflowStampResponse]:
         """The same calls, but they return as soon as the service has accepted the output. The result is the id of its
         stamp, or the output if the idempotency key was used before. `complete` waits until all accepted outputs
         are stamped.
         """
+        return OutputStamping(self._exchange, self.id, self.token, self._turn, ACCEPTED_OUTPUT)
 
     def state(self) -> WorkflowState:
         """The state of the workflow."""
