@@ -18,7 +18,7 @@ export async function runAsProcess(
   const endOfPipe = 128 + constants.signals.SIGPIPE;
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED') {
-      if (command !== 'stamp' && command !== 'workflow') process.exit(endOfPipe);
+      if (!['stamp', 'workflow', 'mcp'].includes(command ?? '')) process.exit(endOfPipe);
       process.on('exit', () => {
         process.exitCode = endOfPipe;
       });
