@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline/promises';
 import { Command } from '@commander-js/extra-typings';
 import { CommanderError } from 'commander';
 import { version } from '../shared/contract/version.ts';
-import { createClient } from './client.ts';
+import { type Client, createClient } from './client.ts';
 import type { Context, Program } from './command.ts';
 import { addCompletionCommand } from './commands/completion.ts';
 import { addListsCommand } from './commands/lists.ts';
@@ -41,7 +41,11 @@ export async function qstamp({ args, environment, stdin, stdout, stderr, operato
     environment,
   });
 
-  const connect = () => createClient(environment, terminal.showsProgress ? () => terminal.track('sent') : undefined);
+  let client: Client | undefined;
+  const connect = () => {
+    client ??= createClient(environment, terminal.showsProgress ? () => terminal.track('sent') : undefined);
+    return client;
+  };
 
   async function ask(question: string): Promise<string | undefined> {
     if (!stdin.isTTY) return undefined;
