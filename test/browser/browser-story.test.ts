@@ -36,10 +36,10 @@ test('start, open the mailed link, stamp, complete, view the page, drop a file a
   await readPage(service, `/workflow/${workflow.id}`);
   await page.goto(`${service.url}/workflow/${workflow.id}`);
   const text = (await page.textContent('main')) ?? '';
-  expect(text).toContain('Completed');
+  expect(text).toContain('Record closed');
   expect(text).not.toContain('Not qualified');
   for (const number of [1, 2, 3]) expect(await page.locator(`#output-${number}`).count()).toBe(1);
-  await page.locator('#in-browser-proof[data-state=proved]').waitFor();
+  await page.locator('#in-browser-proof[data-state=proved]').waitFor({ state: 'attached' });
   expect(await page.innerText('main')).toContain('Your browser recomputed it too, with the same result');
   // Once loaded, it sends no more requests.
   await page.context().setOffline(true);

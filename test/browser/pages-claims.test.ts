@@ -57,7 +57,7 @@ describe('V9: a mock stamp is a test stamp on every page: in the warning colour,
       await page.getByRole('button', { name: 'Verify' }).click();
       await page.getByText('Match.').waitFor();
     };
-    const recomputed = (page: Page) => page.locator('#in-browser-proof[data-state]').waitFor();
+    const recomputed = (page: Page) => page.locator('#in-browser-proof[data-state]').waitFor({ state: 'attached' });
     const page = await openPage();
     for (const [path, use] of [
       [stamp, () => drop(page, mine)],

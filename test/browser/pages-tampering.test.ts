@@ -31,14 +31,14 @@ async function completedWorkflow() {
   return workflow;
 }
 
-const claims = /Qualified|covers th|Completed|existed/;
+const claims = /Qualified|covers th|Record closed|fits together|existed/;
 
 test('V9: after any change in the database, the page first reports the mismatch, and claims nothing', async () => {
   const workflow = await completedWorkflow();
   const read = (path = `/workflow/${workflow.id}`) => readWords(service, path);
 
   const untouched = await read();
-  for (const claim of ['Completed', '3 files with the fingerprints below existed on', 'Qualified', 'covers these outputs'])
+  for (const claim of ['Record closed', '3 files for', 'They existed on', 'fits together', 'Qualified', 'covers these outputs'])
     expect(untouched).toContain(claim);
   expect(untouched).not.toContain('Not qualified');
 
@@ -92,7 +92,7 @@ test('V9: after any change in the database, the page first reports the mismatch,
   for (const [what, place, change, said] of changes) {
     const [table, id] = places[place];
     // The recomputation for this view must not hide the next change.
-    expect(await read(), `before ${what}`).toContain('Completed');
+    expect(await read(), `before ${what}`).toContain('Record closed');
     const before = await table.findOne({ _id: id });
     await table.updateOne({ _id: id }, { $set: change });
     const shown = await read();
@@ -132,7 +132,7 @@ test('V9: after any change in the database, the page first reports the mismatch,
   await workflows.updateOne({ _id: workflow.id }, { $set: { status: 'active' }, $unset: ending });
   expect(await read()).toContain('The status on this page differs');
   await workflows.replaceOne({ _id: workflow.id }, before ?? {});
-  expect(withoutTime(await read())).toContain('Completed');
+  expect(withoutTime(await read())).toContain('Record closed');
 
   const stamp = await read(`/api/v1/verify/v1/token/${stampId}`);
   expect(stamp).toMatch(/This stamp is valid.*tsa-1.*Qualified/);
@@ -151,7 +151,7 @@ test('V9: for an invalid record, no file or hash is called a match, or called no
   const page = await openPage();
   await readPage(service, path);
   await page.goto(service.url + path);
-  await page.locator('#in-browser-proof[data-state=broken]').waitFor();
+  await page.locator('#in-browser-proof[data-state=broken]').waitFor({ state: 'attached' });
   const files = ['forged', 'two', 'three', 'briefing'].map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(name) }));
   await page.setInputFiles('#file', files);
   await page.getByText('briefing is recorded as').waitFor();

@@ -60,7 +60,11 @@ describe('the page of a stamp (V8, V9)', () => {
 
   it.each([
     ['qualified', 'This stamp is valid', 'Qualified: the service “Acme qualified time-stamps” of Acme Trust Services is listed in'],
-    ['sha512', 'This stamp is valid', 'It is evidence, but no court has to accept the time automatically (eIDAS, Article 41(2)).'],
+    [
+      'sha512',
+      'This stamp is valid',
+      'Not known to be qualified: it is evidence, but no court has to accept the time automatically. What this means',
+    ],
     ['mock', 'This is a test stamp', 'It proves nothing to a third party'],
   ])('%s: the verdict is the headline, and nothing is called unchanged before it was compared', async (name, title, said) => {
     await visit(`/verify/${name}`, { viewport: { width: 390, height: 844 } }, async (page) => {
@@ -85,7 +89,7 @@ describe('the page of a stamp (V8, V9)', () => {
     ['not_granted', `Not qualified: ${list} has ${service} as withdrawn since 1 April 2026.`, false],
   ] as const)('%s: says whether it is qualified and who says so, and links to the list', async (name, sentence, isClaimedByToken) => {
     const { body } = await pages.app.inject(`/verify/${name}`);
-    expect(/<p class="qualification">(.*?)<\/p>/s.exec(body)?.[1]?.replaceAll(/<\/?strong>/g, '')).toContain(sentence);
+    expect(body.replaceAll(/<\/?strong>/g, '')).toContain(sentence);
     expect(mainText(body).includes('Qualified, claimed by the operator'), 'the mark').toBe(name === 'claimed');
     expect(mainText(body).includes('The token says that it is qualified (EN 319 422).')).toBe(isClaimedByToken);
   });

@@ -125,15 +125,11 @@ function provedWords(token: TrustedToken) {
 /** Null if the trust anchor of the token does not belong to a configured provider. */
 const providerOf = ({ isProviderKnown, provider }: TrustedToken): string | null => (isProviderKnown ? (provider ?? null) : null);
 
-/** `hasEffect`: whether the page also says what a court does with a stamp that is not qualified. */
+/** `hasEffect`: whether the page says what a court does with a stamp that is not qualified. The reason is then in the details. */
 const qualificationViewOf = (qualification: Qualification, hasEffect: boolean) => ({
   qualification,
-  more: [
-    qualification.status === 'not_qualified' && hasEffect
-      ? 'It is evidence, but no court has to accept the time automatically (eIDAS, Article 41(2)).'
-      : [],
-    laterStatusSentence(qualification.listed) ?? [],
-  ].flat(),
+  isEffect: hasEffect && qualification.status === 'not_qualified',
+  later: laterStatusSentence(qualification.listed),
 });
 
 /** What was stamped, and by whom. A token of the mock provider has no details. */

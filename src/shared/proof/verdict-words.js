@@ -5,6 +5,19 @@
 export const developmentSentence = 'Development time-stamp, for trials: the operator holds the key.';
 
 /**
+ * What a court does with a time-stamp that is not qualified, for a reader who is no lawyer. A link *What this means* follows.
+ *
+ * @param {string | null | undefined} reason the code of the reason, which a sentence may follow
+ */
+export const notQualifiedSentence = (reason) =>
+  /^(no_trusted_list|service_not_listed)\b/.test(reason ?? '')
+    ? 'Not known to be qualified: it is evidence, but no court has to accept the time automatically.'
+    : 'Not qualified: it is evidence, but no court has to accept the time automatically.';
+
+/** The page that explains the words of verdicts. */
+export const meaningPath = '/what-this-means';
+
+/**
  * A proved stamp with which files are compared.
  *
  * @typedef {object} ComparedStamp
