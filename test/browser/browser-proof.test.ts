@@ -79,7 +79,9 @@ describe('the browser verifies too (V9, W8, W9, W18)', () => {
       await page.context().setOffline(true);
       try {
         await page.setInputFiles('#file', { name: 'far.bin', mimeType: 'a/b', buffer: contentOf(249) });
-        await page.getByText('far.bin is output 249. Its leaf and a path of 6 hashes lead to the root').waitFor();
+        await page.getByText('Yes: far.bin is in this record.').waitFor();
+        await openParts(page);
+        await page.getByText('It is output 249. Its leaf and a path of 6 hashes lead to the root').waitFor();
       } finally {
         await page.context().setOffline(false);
       }

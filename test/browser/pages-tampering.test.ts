@@ -157,14 +157,14 @@ test('V9: for an invalid record, no file or hash is called a match, or called no
   await page.getByText('briefing is recorded as').waitFor();
   const told = await page.locator('.check .results li').allInnerTexts();
   expect(told.map((line) => line.trim())).toEqual([
-    'Not proved. forged is recorded as output 2; this page does not prove it.',
-    expect.stringMatching(/^It is not known whether two is an output: this record does not hold/),
-    'Not proved. three is recorded as output 3; this page does not prove it.',
-    'Not proved. briefing is recorded as the briefing; this page does not prove it.',
+    expect.stringMatching(/^Not proved: forged is recorded as output 2, but nothing here proves it\.$/),
+    expect.stringMatching(/^It is not known whether two is in this record, because the record does not hold/),
+    'Not proved: three is recorded as output 3, but nothing here proves it.',
+    'Not proved: briefing is recorded as the briefing, but nothing here proves it.',
   ]);
   const icons = await page.locator('.check .results use').evaluateAll((all) => all.map((use) => use.getAttribute('href')));
   expect(new Set(icons)).toEqual(new Set(['#icon-warning']));
-  expect(await page.locator('.check .is-match').count()).toBe(0);
+  expect(await page.locator('.check .verdict-proved').count()).toBe(0);
 
   const findOf = async (content: string) => {
     const html = await readPage(service, `${path}?find=${sha256(content)}`, asBrowser);
@@ -172,10 +172,12 @@ test('V9: for an invalid record, no file or hash is called a match, or called no
     expect(found).toMatch(/^(?![\s\S]*is-match)[\s\S]*#icon-warning/);
     return wordsOf(found);
   };
-  expect(await findOf('one')).toContain('Not proved. This hash is recorded as output 1.');
-  expect(await findOf('briefing')).toMatch(/Not proved\. This is recorded as the hash of the briefing\./);
+  expect(await findOf('one')).toContain('Not proved: this is recorded as the fingerprint of output 1');
+  expect(await findOf('briefing')).toMatch(/Not proved: this is recorded as the fingerprint of the briefing/);
   for (const content of ['two', 'three'])
-    expect(await findOf(content)).toContain('It is not known whether an output of this workflow has this hash: this record does not hold');
+    expect(await findOf(content)).toContain(
+      'It is not known whether a file of this record has this fingerprint, because the record does not hold',
+    );
 });
 
 test('V9: without trust anchors the pages say that nothing is proved', async () => {

@@ -360,12 +360,26 @@ function foundOf(
     number,
     url: `${pageUrl(workflowId, Math.ceil(number / outputs.pageSize))}#output-${number}`,
   }));
-  const answer = { hash, isBriefing, isFound, isUnknown, outputs: numbered };
-  if (isUnknown) return { ...answer, icon: 'warning', title: 'It is not known' };
-  if (!isFound) return { ...answer, icon: 'cross', title: 'No match.' };
-  if (!isClaimed) return { ...answer, icon: 'warning', title: 'Not proved.' };
-  return { ...answer, icon: isTest ? 'warning' : 'check', title: 'Match.' };
+  const links = numbered.map(({ number, url }) => `<a href="${url}">output ${count(number)}</a>`);
+  const places = [...(isBriefing ? ['the briefing'] : []), ...links].join(', ');
+  const [icon, text] = isUnknown
+    ? ['warning', foundWords.unknown]
+    : !isFound
+      ? ['cross', foundWords.no]
+      : isClaimed
+        ? [isTest ? 'warning' : 'check', foundWords.yes]
+        : ['warning', foundWords.notProved];
+  return { hash, isFound, numbers: sequenceNumbers, icon, html: sentence(text, { places }) };
 }
+
+/** The answers about a fingerprint. They say the same as those of the script about a file. */
+const foundWords = {
+  yes: 'Yes: this is the fingerprint of {places}.',
+  no: 'No: neither a file of this record nor its briefing has this fingerprint.',
+  notProved: 'Not proved: this is recorded as the fingerprint of {places}, but nothing here proves it.',
+  unknown:
+    'It is not known whether a file of this record has this fingerprint, because the record does not hold or is still being checked.',
+};
 
 /** Everything that was checked for this page. */
 function checkedFor({ outputs, proof, closingRecord }: WorkflowPage, pageCount: number): string[] {
