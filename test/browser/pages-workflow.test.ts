@@ -124,6 +124,16 @@ describe('workflow page', () => {
     expect(body).not.toContain('<script>alert');
   });
 
+  it('has no name of an agent in its headline that could be a link', async () => {
+    const server = await createPageServer();
+    server.get('/luring', (_, reply) =>
+      reply.page('workflow', workflowViewOf({ ...workflowSamples.completed, agentId: 'Pay at https://evil.example' })),
+    );
+    const { body } = await server.inject('/luring');
+    await server.close();
+    expect(mainText(body)).toContain('An agent recorded 12 files for j•••@example.com');
+  });
+
   it('gives each output an anchor, and redirects an anchor of another page to that page, also without JavaScript', async () => {
     await visit(`/workflow/${workflowId}#output-203`, {}, async (page) => {
       await page.waitForURL(/page=3#output-203$/);

@@ -1,6 +1,6 @@
 import { documentedOutputTypes } from '../../shared/contract/workflow.ts';
 import { closingRecordPath, evidencePath, outputsPath, workflowPath } from '../../shared/domain/addresses.ts';
-import { publicNameOf } from '../../shared/domain/public-name.ts';
+import { canBeShown, publicNameOf } from '../../shared/domain/public-name.ts';
 import { laterStatusSentence, trialOf } from '../../shared/domain/qualification.ts';
 import { maskEmail, redactedEmail } from '../../shared/domain/recipient.ts';
 import type { WorkflowTier } from '../../shared/domain/stamp.ts';
@@ -203,12 +203,14 @@ const headlines = {
 } as const;
 
 const erased = { agent: 'An agent whose name was erased', client: 'a client whose name was erased' };
+/** Anybody may start a workflow, so a name with a link does not become a headline. The details have it. */
+const unnamedAgent = 'An agent';
 
 /** The headline, and whether it has names, which nobody has checked. */
 function headlineOf({ status, agentId, maskedEmail, title, outputs }: WorkflowPage) {
   const isEnded = status === 'completed' || status === 'expired';
   const headline = sentence(headlines[isEnded ? 'closed' : 'open'][outputs.total > 0 ? 'some' : 'none'], {
-    agent: given(agentId ?? erased.agent),
+    agent: given(agentId === null ? erased.agent : canBeShown(agentId) ? agentId : unnamedAgent),
     files: plural(outputs.total, 'file'),
     client: given(maskedEmail ?? erased.client),
   });
