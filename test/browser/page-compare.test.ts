@@ -89,7 +89,7 @@ describe('comparing a file', () => {
     );
   });
 
-  it('leads time-stamps and bundles to the page Verify, also if they have other names', async () => {
+  it('leads time-stamps and bundles to the page Verify', async () => {
     const bundle = await zipOf([{ name: 'closing-record.json', content: Buffer.from('{}') }]);
     await visit('/workflow/completed', {}, async (page) => {
       for (const given of [file('a.qstamp.json', '{}'), file('a.tsr', 'x'), file('evidence.zip', bundle)]) {
