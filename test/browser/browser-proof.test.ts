@@ -3,13 +3,16 @@ import { describe, expect, it } from 'vitest';
 import { axeFindings } from '../support/axe.ts';
 import { evidenceFor } from '../support/page-record.ts';
 import { contentOf, sha256Of, workflowSamples } from '../support/page-samples.ts';
-import { samplePages } from '../support/sample-pages.ts';
+import { openParts, samplePages } from '../support/sample-pages.ts';
 
 const pages = await samplePages();
 const { visit } = pages;
 
 const { qualified, long } = workflowSamples;
-const settled = (page: Page) => page.locator('#in-browser-proof[data-state]').waitFor();
+const settled = async (page: Page) => {
+  await page.locator('#in-browser-proof[data-state]').waitFor({ state: 'attached' });
+  await openParts(page);
+};
 const stateOf = (page: Page) => page.getAttribute('#in-browser-proof', 'data-state');
 
 /** Serves changed data at one address, and loads the page again. */
@@ -76,7 +79,9 @@ describe('the browser verifies too (V9, W8, W9, W18)', () => {
       await page.context().setOffline(true);
       try {
         await page.setInputFiles('#file', { name: 'far.bin', mimeType: 'a/b', buffer: contentOf(249) });
-        await page.getByText('far.bin is output 249. Its leaf and a path of 6 hashes lead to the root').waitFor();
+        await page.getByText('Yes: far.bin is in this record.').waitFor();
+        await openParts(page);
+        await page.getByText('It is output 249. Its leaf and a path of 6 hashes lead to the root').waitFor();
       } finally {
         await page.context().setOffline(false);
       }
@@ -122,7 +127,9 @@ describe('the browser verifies too (V9, W8, W9, W18)', () => {
     expect(state).toBe('broken');
     expect(all.trimStart()).toMatch(/^Your browser finds that this record does not hold/);
     for (const words of [said, 'Does not hold']) expect(all).toContain(words);
-    expect(all).not.toMatch(/Completed\n|Completed on|covers these outputs|with the same result|Checked for this page|Qualified\n|Stamped/);
+    expect(all).not.toMatch(
+      /Record closed|covers these outputs|with the same result|fits together|Checked for this page|Qualified\n|Stamped|existed/,
+    );
   });
 
   it('data that could not be loaded is not called valid', async () => {
@@ -136,6 +143,6 @@ describe('the browser verifies too (V9, W8, W9, W18)', () => {
 
   it('W14: without JavaScript the page does not mention it', async () => {
     const { result } = await visit('/workflow/qualified', { javaScriptEnabled: false }, (page) => page.innerText('main'));
-    expect(result).toMatch(/^(?![\s\S]*our browser)[\s\S]*Completed/);
+    expect(result).toMatch(/^(?![\s\S]*our browser)[\s\S]*Record closed/);
   });
 });

@@ -4,6 +4,7 @@ import { openPage } from '../support/chromium.ts';
 import { mimetype, zipOf } from '../support/containers.ts';
 import { startMailServer } from '../support/mail.ts';
 import { sha256 } from '../support/requests.ts';
+import { openParts } from '../support/sample-pages.ts';
 import { startService } from '../support/service.ts';
 import { providersSettings, startTsa } from '../support/tsa-service.ts';
 import { completeWorkflow, readPage, stampOutput, startWorkflow } from '../support/workflows.ts';
@@ -36,10 +37,10 @@ test('start, open the mailed link, stamp, complete, view the page, drop a file a
   await readPage(service, `/workflow/${workflow.id}`);
   await page.goto(`${service.url}/workflow/${workflow.id}`);
   const text = (await page.textContent('main')) ?? '';
-  expect(text).toContain('Completed');
+  expect(text).toContain('Record closed');
   expect(text).not.toContain('Not qualified');
   for (const number of [1, 2, 3]) expect(await page.locator(`#output-${number}`).count()).toBe(1);
-  await page.locator('#in-browser-proof[data-state=proved]').waitFor();
+  await page.locator('#in-browser-proof[data-state=proved]').waitFor({ state: 'attached' });
   expect(await page.innerText('main')).toContain('Your browser recomputed it too, with the same result');
   // Once loaded, it sends no more requests.
   await page.context().setOffline(true);
@@ -47,9 +48,10 @@ test('start, open the mailed link, stamp, complete, view the page, drop a file a
     { name: 'second.txt', mimeType: 'text/plain', buffer: contents[1]! },
     { name: 'stranger.txt', mimeType: 'text/plain', buffer: Buffer.from('never stamped') },
   ]);
-  await page.getByText('second.txt is output 2').waitFor();
+  await page.getByText('Yes: second.txt is unchanged since').waitFor();
+  await openParts(page);
   await page.getByText('Its leaf and a path of 2 hashes lead to the root').waitFor();
-  await page.getByText(/stranger\.txt is neither one of these outputs/).waitFor();
+  await page.getByText(/No: stranger\.txt is not in this record/).waitFor();
   await page.context().setOffline(false);
   expect(await axeFindings(page)).toEqual([]);
 
@@ -58,7 +60,7 @@ test('start, open the mailed link, stamp, complete, view the page, drop a file a
   const container = await zipOf([mimetype, { name: 'first.txt', content: contents[0]! }, proof]);
   await page.goto(`${service.url}/verify`);
   await page.setInputFiles('#file', { name: 'first.txt.asics', mimeType: 'application/zip', buffer: container });
-  await page.getByText('first.txt is the stamped file, byte for byte').waitFor();
+  await page.getByText('Yes: first.txt is unchanged since').waitFor();
   await page.getByRole('heading', { name: 'This stamp is valid' }).waitFor();
   expect(await axeFindings(page)).toEqual([]);
   expect(complaints).toEqual([]);

@@ -31,14 +31,14 @@ async function completedWorkflow() {
   return workflow;
 }
 
-const claims = /Qualified|covers th|Completed|existed/;
+const claims = /Qualified|covers th|Record closed|fits together|existed/;
 
 test('V9: after any change in the database, the page first reports the mismatch, and claims nothing', async () => {
   const workflow = await completedWorkflow();
   const read = (path = `/workflow/${workflow.id}`) => readWords(service, path);
 
   const untouched = await read();
-  for (const claim of ['Completed', '3 files with the fingerprints below existed on', 'Qualified', 'covers these outputs'])
+  for (const claim of ['Record closed', '3 files for', 'They existed on', 'fits together', 'Qualified', 'covers these outputs'])
     expect(untouched).toContain(claim);
   expect(untouched).not.toContain('Not qualified');
 
@@ -92,7 +92,7 @@ test('V9: after any change in the database, the page first reports the mismatch,
   for (const [what, place, change, said] of changes) {
     const [table, id] = places[place];
     // The recomputation for this view must not hide the next change.
-    expect(await read(), `before ${what}`).toContain('Completed');
+    expect(await read(), `before ${what}`).toContain('Record closed');
     const before = await table.findOne({ _id: id });
     await table.updateOne({ _id: id }, { $set: change });
     const shown = await read();
@@ -132,7 +132,7 @@ test('V9: after any change in the database, the page first reports the mismatch,
   await workflows.updateOne({ _id: workflow.id }, { $set: { status: 'active' }, $unset: ending });
   expect(await read()).toContain('The status on this page differs');
   await workflows.replaceOne({ _id: workflow.id }, before ?? {});
-  expect(withoutTime(await read())).toContain('Completed');
+  expect(withoutTime(await read())).toContain('Record closed');
 
   const stamp = await read(`/api/v1/verify/v1/token/${stampId}`);
   expect(stamp).toMatch(/This stamp is valid.*tsa-1.*Qualified/);
@@ -151,20 +151,20 @@ test('V9: for an invalid record, no file or hash is called a match, or called no
   const page = await openPage();
   await readPage(service, path);
   await page.goto(service.url + path);
-  await page.locator('#in-browser-proof[data-state=broken]').waitFor();
+  await page.locator('#in-browser-proof[data-state=broken]').waitFor({ state: 'attached' });
   const files = ['forged', 'two', 'three', 'briefing'].map((name) => ({ name, mimeType: 'text/plain', buffer: Buffer.from(name) }));
   await page.setInputFiles('#file', files);
   await page.getByText('briefing is recorded as').waitFor();
   const told = await page.locator('.check .results li').allInnerTexts();
   expect(told.map((line) => line.trim())).toEqual([
-    'Not proved. forged is recorded as output 2; this page does not prove it.',
-    expect.stringMatching(/^It is not known whether two is an output: this record does not hold/),
-    'Not proved. three is recorded as output 3; this page does not prove it.',
-    'Not proved. briefing is recorded as the briefing; this page does not prove it.',
+    expect.stringMatching(/^Not proved: forged is recorded as output 2, but nothing here proves it\.$/),
+    expect.stringMatching(/^It is not known whether two is in this record, because the record does not hold/),
+    'Not proved: three is recorded as output 3, but nothing here proves it.',
+    'Not proved: briefing is recorded as the briefing, but nothing here proves it.',
   ]);
   const icons = await page.locator('.check .results use').evaluateAll((all) => all.map((use) => use.getAttribute('href')));
   expect(new Set(icons)).toEqual(new Set(['#icon-warning']));
-  expect(await page.locator('.check .is-match').count()).toBe(0);
+  expect(await page.locator('.check .verdict-proved').count()).toBe(0);
 
   const findOf = async (content: string) => {
     const html = await readPage(service, `${path}?find=${sha256(content)}`, asBrowser);
@@ -172,10 +172,12 @@ test('V9: for an invalid record, no file or hash is called a match, or called no
     expect(found).toMatch(/^(?![\s\S]*is-match)[\s\S]*#icon-warning/);
     return wordsOf(found);
   };
-  expect(await findOf('one')).toContain('Not proved. This hash is recorded as output 1.');
-  expect(await findOf('briefing')).toMatch(/Not proved\. This is recorded as the hash of the briefing\./);
+  expect(await findOf('one')).toContain('Not proved: this is recorded as the fingerprint of output 1');
+  expect(await findOf('briefing')).toMatch(/Not proved: this is recorded as the fingerprint of the briefing/);
   for (const content of ['two', 'three'])
-    expect(await findOf(content)).toContain('It is not known whether an output of this workflow has this hash: this record does not hold');
+    expect(await findOf(content)).toContain(
+      'It is not known whether a file of this record has this fingerprint, because the record does not hold',
+    );
 });
 
 test('V9: without trust anchors the pages say that nothing is proved', async () => {

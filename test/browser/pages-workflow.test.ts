@@ -11,7 +11,7 @@ const { visit } = pages;
 const { workflowId } = workflowSamples.long;
 
 /** Texts that a page may show only for a proved record. */
-const claimsOfProof = /Qualified|covers th|Completed\n|existed/;
+const claimsOfProof = /Qualified|covers th|Record closed|fits together|existed/;
 
 const bodyOf = async (name: keyof typeof workflowSamples) => (await pages.app.inject(`/workflow/${name}`)).body;
 const text = async (name: keyof typeof workflowSamples) => mainText(await bodyOf(name));
@@ -20,20 +20,32 @@ const marks = async (name: keyof typeof workflowSamples) =>
 
 describe('workflow page', () => {
   it('W14: shows everything without JavaScript', async () => {
-    const { result: shown } = await visit('/workflow/completed', { javaScriptEnabled: false }, (page) => page.innerText('main'));
+    const { result: shown } = await visit('/workflow/completed', { javaScriptEnabled: false }, async (page) => {
+      for (const part of await page.locator('summary').all()) await part.click();
+      return page.innerText('main');
+    });
     const { briefingHash, root, closingRecord, outputs } = workflowSamples.completed;
     const confirmed = 'Confirmed by opening the link, 21 November 2026, 09:14:02 UTC';
-    const facts = ['Completed', 'j•••@example.com', confirmed, 'cover-artist/2.1', 'evidence bundle', 'Acme'];
+    const facts = [
+      'Record closed',
+      'cover-artist/2.1 recorded 12 files for j•••@example.com',
+      confirmed,
+      'cover-artist/2.1',
+      'evidence bundle',
+      'Acme',
+    ];
     const hashes = [briefingHash, root!.hash, closingRecord!.hash, ...outputs.rows.map((row) => row.hash)];
     for (const said of [...facts, ...hashes]) expect(shown).toContain(said);
     expect(shown).not.toMatch(/Copy|Drop your file here/);
   });
 
   it('marks unqualified stamps in words, on top and one by one, and no others', async () => {
-    expect(await text('mixed')).toMatch(/Qualified: the service .*1 of 7 stamps is not qualified; it is marked\./);
-    expect(await marks('mixed')).toEqual(['Qualified', 'Qualified', 'Test stamp', 'Qualified', 'Qualified', 'Qualified', 'Qualified']);
+    expect(await text('mixed')).toMatch(
+      /Qualified: the service .*1 of 7 stamps is not qualified; it is marked\. Test stamps prove nothing/,
+    );
+    expect(await marks('mixed')).toEqual(['Qualified', 'Qualified', 'Qualified', 'Qualified', 'Test stamp', 'Qualified', 'Qualified']);
     expect(await text('claimed')).toMatch(
-      /Qualified, as claimed by the operator.*See the marks for the stamps of the single files\..*Closing record.*Qualified: the service/s,
+      /Qualified, as claimed by the operator.*See the mark of each file\..*Closing record.*Qualified: the service/s,
     );
     const claimed = 'Qualified, claimed by the operator';
     expect(await marks('claimed')).toEqual([claimed, 'Qualified', claimed, 'Qualified']);
@@ -59,22 +71,43 @@ describe('workflow page', () => {
     expect(await marks('not_proved')).toEqual(Array(3).fill('Not proved'));
   });
 
-  const byList = 'listed in Luxembourg’s trusted list no. 61 as granted since 1 March 2019. The stamp of the file itself is qualified too.';
-  const unknown =
-    'Not known to be qualified. None of the trusted lists that were read has the service that signed it. This is evidence, but';
+  const byList =
+    'listed in Luxembourg’s trusted list no. 61 as granted since 1 March 2019. Each file on this page has a qualified stamp too.';
+  const unknown = 'Not known to be qualified: it is evidence, but no court has to accept the time automatically. What this means';
+  const oneMadeFor = 'cover-artist/2.1 recorded 1 file for j•••@example.com';
   it.each([
-    ['closedEmpty', ['A test record without files', 'the Merkle root and its stamp', 'The workflow was closed without any file.']],
-    ['empty', ['Nothing is stamped yet.', 'No file has been stamped yet.'], /Nothing can be stamped/],
-    ['oneReal', ['1 file with the fingerprint below existed on', byList, 'the stamp of the output.', 'Root over the one output']],
-    ['named', ['4 files with the fingerprints below existed on', unknown]],
+    [
+      'closedEmpty',
+      [
+        'This is a test record',
+        'recorded no file for j•••@example.com',
+        'the Merkle root and its stamp',
+        'The workflow was closed without any file.',
+      ],
+    ],
+    ['empty', ['has recorded no file for j•••@example.com yet', 'No file has been stamped yet.'], /Nothing can be stamped/],
+    ['oneReal', [oneMadeFor, 'It existed on 21 November 2026, 10:02 UTC.', byList, 'the stamp of the output.', 'Root over the one output']],
+    ['named', ['4 files for j•••@example.com: “Cover of the annual report”', 'They existed on', unknown, 'Nobody has checked them.']],
     // W2: the state of the mail.
-    ['pending', ['A test record of 3 files', 'Not confirmed; the mail with the link was sent.']],
+    [
+      'pending',
+      [
+        'has recorded 3 files so far',
+        'This is a test record',
+        'the client has not confirmed the address',
+        'Not confirmed; the mail with the link was sent.',
+      ],
+    ],
     ['undelivered', ['the mail with the link could not be delivered']],
     ['completed', ['Confirmed by opening the link'], /not confirmed/i],
     // W19: no provider serves the tier.
     ['unserved', ['Nothing can be stamped']],
     // W5, W10: no part of a redacted address.
-    ['expired', ['Expired', '[REDACTED], erased on request'], /@example\.com|cover-artist/],
+    [
+      'expired',
+      ['Expired', 'An agent whose name was erased recorded 2 files for a client', '[REDACTED], erased on request'],
+      /@example\.com|cover-artist/,
+    ],
   ] as const)('says in words what is the matter: %s', async (name, sentences, never = /undefined/) => {
     const shown = await text(name);
     for (const sentence of sentences) expect(shown).toContain(sentence);
@@ -89,6 +122,16 @@ describe('workflow page', () => {
     await hostile.close();
     expect(body).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
     expect(body).not.toContain('<script>alert');
+  });
+
+  it('has no name of an agent in its headline that could be a link', async () => {
+    const server = await createPageServer();
+    server.get('/luring', (_, reply) =>
+      reply.page('workflow', workflowViewOf({ ...workflowSamples.completed, agentId: 'Pay at https://evil.example' })),
+    );
+    const { body } = await server.inject('/luring');
+    await server.close();
+    expect(mainText(body)).toContain('An agent recorded 12 files for j•••@example.com');
   });
 
   it('gives each output an anchor, and redirects an anchor of another page to that page, also without JavaScript', async () => {
@@ -112,6 +155,21 @@ describe('workflow page', () => {
     });
   });
 
+  it.each([
+    ['three', 3, 3],
+    ['forty', 4, 10],
+  ] as const)('of %s files has at most %i screens of a phone, and a list that is folded after ten', async (name, screens, shown) => {
+    await visit(`/workflow/${name}`, { viewport: { width: 390, height: 844 } }, async (page) => {
+      await page.locator('#in-browser-proof[data-state]').waitFor({ state: 'attached' });
+      expect(await page.evaluate<number>('document.documentElement.scrollHeight')).toBeLessThanOrEqual(screens * 844);
+      expect(await page.locator('tr[data-hash]:visible').count()).toBe(shown);
+    });
+  });
+
+  it('opens the folded list for a link to an output in it', async () => {
+    await visit('/workflow/forty#output-31', {}, (page) => page.locator('#output-31').waitFor());
+  });
+
   it('has no drop zone if there is nothing to compare', async () => {
     for (const name of ['empty', 'closedEmpty'] as const) expect(await bodyOf(name)).not.toContain('class="drop"');
   });
@@ -123,7 +181,7 @@ describe('the outputs', () => {
       title: await page.innerText('.title'),
       outputs: await page.innerText('section:has(> .outputs)'),
     }));
-    expect(shown.title).toContain('21 November 2026, 10:02:30.482 UTC (19:02 in your time zone)');
+    expect(shown.title).toContain('They existed on 21 November 2026, 19:02 your time (10:02 UTC).');
     expect(shown.outputs).toContain('Names in quotation marks were given by the agent; they are not proved.');
     expect(shown.outputs).toMatch(/Output 1\s+“cover\.png”, image[\s\S]*Output 3\s+code/);
     expect(shown.outputs.match(/2\d November 2026/g)).toEqual(['21 November 2026', '22 November 2026']);
@@ -140,7 +198,7 @@ describe('the outputs', () => {
 describe('on paper', () => {
   it('a record of one output is one page, and nothing about browsers', async () => {
     await visit('/workflow/oneReal', {}, async (page) => {
-      await page.locator('#in-browser-proof[data-state]').waitFor();
+      await page.locator('#in-browser-proof[data-state]').waitFor({ state: 'attached' });
       const pdf = await page.pdf({ preferCSSPageSize: true });
       expect(pdf.toString('latin1').match(/\/Type \/Page\b/g)).toHaveLength(1);
       await page.emulateMedia({ media: 'print' });

@@ -16,7 +16,7 @@ const phone = { viewport: { width: 390, height: 844 } };
 const looks = [
   ...['mixed', 'named', 'broken', 'claimed'].map((name) => `/workflow/${name}`),
   ...['/verify/qualified', '/verify/differing', '/verify/claimed', '/verify/refused', '/verify-user/1', '/verify-user/10'],
-  ...['/error/no-workflow', '/status/operational', '/status/degraded', '/status/outage', '/verify', '/'],
+  ...['/error/no-workflow', '/status/operational', '/status/degraded', '/status/outage', '/verify', '/', '/what-this-means'],
   ...(isLong ? ['completed', 'pending', 'unserved', 'not_proved', 'long', 'found', 'thousand'].map((name) => `/workflow/${name}`) : []),
   ...(isLong ? ['/verify/mock', '/verify/not_proved', '/verify-user/0', '/verify-user/3', '/error/too-often', '/status/fresh'] : []),
 ];
@@ -40,9 +40,17 @@ describe('every page', () => {
   it('is kept out of search indexes, except pages that describe the service', async () => {
     const noIndex = '<meta name="robots" content="noindex, nofollow">';
     const bodies = await Promise.all(samplePaths.map(async (path) => (await pages.app.inject(path)).body));
-    expect(samplePaths.filter((_, index) => !bodies[index]!.includes(noIndex))).toEqual(['/verify', '/']);
+    expect(samplePaths.filter((_, index) => !bodies[index]!.includes(noIndex))).toEqual(['/what-this-means', '/verify', '/']);
     expect(bodies.at(-1)).toContain('run by <a href="https://acme.example">Acme Stamps S.à r.l.</a>, help@acme.example.');
   });
+});
+
+it('every page that says “not qualified” links to the page that says what this means', async () => {
+  for (const path of ['/workflow/named', '/verify/sha512'])
+    expect((await pages.app.inject(path)).body).toContain('<a href="/what-this-means">');
+  expect(mainText((await pages.app.inject('/what-this-means')).body)).toContain(
+    'is evidence too: a court may not refuse it for this reason alone',
+  );
 });
 
 describe('assets', () => {

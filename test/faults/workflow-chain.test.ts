@@ -105,7 +105,7 @@ test('W9, W18: a completion continues after a crash at any step; root and closin
       [ids.record, sha256(record)],
     ])
       expect((await verifyById(service, id)).body, after).toMatchObject({ valid: true, content_sha256 });
-    expect(await readPage(service, `/workflow/${workflow.id}`)).toContain('<strong>Completed');
+    expect(await readPage(service, `/workflow/${workflow.id}`)).toContain('<strong>Record closed');
     ends.add(sha256(record));
     // The first two steps leave the record: it is never replaced.
     expect(ids.record === before.record, after).toBe(steps < 3);
@@ -120,7 +120,7 @@ test('E11: a completion without a worker gives 504 with Retry-After; it goes on 
   const { status, headers, body } = await completeWorkflow(service, workflow);
   expect([status, body.code, headers.get('retry-after')]).toEqual([504, 'completion_pending', '5']);
   await service.startWorker();
-  const done = async () => (await (await service.fetch(`/workflow/${workflow.id}`)).text()).includes('<strong>Completed');
+  const done = async () => (await (await service.fetch(`/workflow/${workflow.id}`)).text()).includes('<strong>Record closed');
   await eventually(done);
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
 });

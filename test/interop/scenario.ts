@@ -38,6 +38,7 @@ export const scenario: readonly Step[] = [
   { operation: 'showDocsPage', status: 200 },
   { operation: 'readLlmsText', status: 200 },
   { operation: 'showStartPage', status: 200 },
+  { operation: 'showMeaningPage', status: 200 },
   { operation: 'showVerifyForm', status: 200 },
   { operation: 'checkHealth', status: 200 },
   { operation: 'checkLiveness', status: 200, answer: { status: 'ok' } },

@@ -7,6 +7,7 @@ import { openStore } from '../../src/shared/store/store.ts';
 import { openPage } from '../support/chromium.ts';
 import { patience } from '../support/pace.ts';
 import { eventually, getJson, sha256 } from '../support/requests.ts';
+import { openParts } from '../support/sample-pages.ts';
 import { startProcesses } from '../support/service.ts';
 import { completeWorkflow, startWorkflow } from '../support/workflows.ts';
 
@@ -65,10 +66,11 @@ test('W9: 100 000 outputs complete in bounded memory, and their page is shown in
   // W14: the browser recomputes them all on request, and stays responsive meanwhile.
   const page = await openPage();
   await page.goto(`${service.url}/workflow/${workflow.id}`);
+  await openParts(page);
   await page.click('text=Recompute all 100,000 outputs');
   await page.getByText(/^Recomputing: \d/).waitFor();
   await page.fill('#find', 'a reader writes');
-  await page.locator('#in-browser-proof[data-state]').waitFor({ timeout: patience(120_000) });
+  await page.locator('#in-browser-proof[data-state]').waitFor({ state: 'attached', timeout: patience(120_000) });
   expect(await page.innerText('#in-browser-proof')).toContain('Recomputed from the leaves of all outputs, it is the same as on this page.');
   await page.context().setOffline(true);
   await page.setInputFiles('#file', { name: 'one', mimeType: 'text/plain', buffer: Buffer.from('output 77776') });

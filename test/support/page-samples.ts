@@ -150,6 +150,7 @@ const namedRow = (shown: OutputRow, i: number): OutputRow => ({
   ...{ stampedAt: `2026-11-${nearMidnight[i]}Z`, name: names[i] ?? null },
 });
 
+const ofAcmeAll = (total: number) => ({ ...outputsPage(total), rows: outputsPage(total).rows.map((shown) => ({ ...shown, ...ofAcme })) });
 const twoClosed = closed(outputsPage(2), { isQualified: true });
 const claimed = { qualification: qualifications.claimed };
 
@@ -163,6 +164,8 @@ export const workflowSamples = {
   },
   claimed: { ...sealed(twoClosed, claimed, {}), outputs: rowsWith(2, (number) => (number === 1 ? claimed : {})) },
   oneReal: closed(outputsPage(1, { isQualified: qualified }), { isQualified: true }),
+  three: { ...sealed(closed(outputsPage(3)), ofAcme), title: 'Annual report 2026', outputs: ofAcmeAll(3) },
+  forty: { ...sealed(closed(outputsPage(40)), ofAcme), title: 'Annual report 2026', outputs: ofAcmeAll(40) },
   pending: { ...open, status: 'pending', tier: 'standard', emailVerifiedAt: null, outputs: outputsPage(3) },
   undelivered: { ...open, status: 'pending', emailVerifiedAt: null, mail: 'failed', outputs: outputsPage(0) },
   unserved: { ...open, status: 'active', tier: 'qualified', isTierServed: false, outputs: outputsPage(0) },

@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { registerSecurityHeaders } from '../../src/api/http/headers.ts';
 import { registerViews } from '../../src/api/http/views.ts';
-import { startPageOf } from '../../src/api/status/site-pages.ts';
+import { registerMeaningRoute, startPageOf } from '../../src/api/status/site-pages.ts';
 import { statusPageOf } from '../../src/api/status/status-page.ts';
 import { verifyFormViewOf, verifyViewOf } from '../../src/api/verification/stamp-pages.ts';
 import { type WorkflowPage, workflowViewOf } from '../../src/api/workflows/page.ts';
@@ -30,6 +30,7 @@ export const samplePaths = [
   ...Object.keys(statusSamples).map((name) => `/status/${name}`),
   '/stop-mail/asked',
   '/stop-mail/stopped',
+  '/what-this-means',
   '/verify',
   '/',
 ];
@@ -68,6 +69,7 @@ export async function createPageServer(): Promise<FastifyInstance> {
   for (const [name, model] of Object.entries(errorSamples)) app.get(`/error/${name}`, (_, reply) => reply.page('error', model));
   for (const name of ['asked', 'stopped'])
     app.get(`/stop-mail/${name}`, (_, reply) => reply.page('stop-mail', { isStopped: name === 'stopped' }));
+  registerMeaningRoute(app);
   app.get('/verify', (_, reply) => reply.page('verify-form', { asked: null }));
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) =>
     done(null, Object.fromEntries(new URLSearchParams(String(body)))),

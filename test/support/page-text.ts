@@ -4,7 +4,7 @@ const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>',
 export const plainText = (html: string): string =>
   html
     .replace(/<(script|style|svg)\b.*?<\/\1>/gs, '')
-    .replace(/<\/?(a|abbr|code|em|span|strong|time|wbr)\b[^>]*>/g, '')
+    .replace(/<\/?(a|abbr|bdi|code|em|span|strong|time|wbr)\b[^>]*>/g, '')
     .replace(/<[^>]+>/g, '\n')
     .replace(/&(#?\w+);/g, (entity, name: string) => entities[name] ?? entity);
 

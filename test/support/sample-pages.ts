@@ -51,6 +51,9 @@ async function open(): Promise<SamplePages> {
   };
 }
 
+/** Opens every part of a page that can be opened. */
+export const openParts = (page: Page) => page.evaluate(`for (const part of document.querySelectorAll('details')) part.open = true`);
+
 let opened: Promise<SamplePages> | undefined;
 
 /** The sample pages in Chromium, once for all tests of this process. */

@@ -151,14 +151,7 @@ function tellFaults(faults) {
 function tellSummary(isWhole) {
   const line = document.querySelector('.root .in-browser');
   if (!(line instanceof HTMLElement)) return;
-  const link = document.createElement('a');
-  link.href = '#in-browser';
-  link.textContent = 'what it did';
-  line.replaceChildren(
-    isWhole ? 'Your browser recomputed it too, with the same result: ' : 'Your browser recomputed a part of it: ',
-    link,
-    '.',
-  );
+  line.textContent = isWhole ? 'Your browser recomputed it too, with the same result.' : 'Your browser recomputed a part of it.';
   line.hidden = false;
 }
 

@@ -14,7 +14,7 @@ import { blobSource, ZipFault } from './proof/zip-source.js';
 /**
  * The judgement of a time-stamp. If the service verified it, the judgement also has its provider and the facts that were not checked.
  *
- * @typedef {import('./proof/judge-bundle.js').TimeStampJudgement & { provider?: string | null, notChecked?: readonly string[], isDevelopment?: boolean }} StampJudgement
+ * @typedef {import('./proof/judge-bundle.js').TimeStampJudgement & { provider?: string | null, notChecked?: readonly string[], isDevelopment?: boolean, notQualified?: string }} StampJudgement
  */
 /** @typedef {import('./proof/judge-bundle.js').BundleJudgement<StampJudgement>} BundleJudgement */
 
@@ -113,5 +113,6 @@ async function judgeThere(stamp, { sha256: hash, content }, lists, stated) {
   if (!response.ok) throw new Error(`the service answered ${response.status}`);
   const { verdict, reason, tsp_provider: provider, not_checked: notChecked, qualified } = await response.json();
   const isDevelopment = qualified?.reason?.startsWith('development_tsa:') === true;
-  return { verdict, reason: reason ?? undefined, stated, provider, notChecked, isDevelopment };
+  const judged = { verdict, reason: reason ?? undefined, stated, provider, notChecked, isDevelopment };
+  return qualified?.status === 'not_qualified' ? { ...judged, notQualified: qualified.reason ?? '' } : judged;
 }

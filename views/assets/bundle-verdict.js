@@ -2,9 +2,10 @@
 // Shows the result for an evidence bundle (W22): first the verdict, then the checked facts, the unchecked facts, and the place of each file in it.
 import { isBundle, judgeBundleFile } from './bundle-check.js';
 import { hashFile } from './hash-file.js';
-import { addResult, announce, bold, count, find, icon, made } from './page-parts.js';
+import { minuteInWords } from './local-time.js';
+import { addResult, announce, bold, count, fillVerdict, find, made } from './page-parts.js';
 import { bundleVerdictOf } from './proof/judge-bundle.js';
-import { developmentSentence } from './proof/verdict-words.js';
+import { adviceWords, developmentSentence, fileWords, meaningPath, notQualifiedSentence } from './proof/verdict-words.js';
 
 /** @typedef {import('./bundle-check.js').BundleJudgement} BundleJudgement */
 
@@ -47,28 +48,18 @@ export async function showBundle(answer, bundle, files) {
 
 /** @param {{ name: string }} file @param {BundleJudgement | { fault: string }} judged @param {string} hash */
 function tellFile(file, judged, hash) {
-  const { item, name, say } = addResult(find('.results'), file);
-  const place = 'fault' in judged ? undefined : placeOf(judged, hash);
+  const { say, name, tell } = addResult(find('.results'), file);
   if ('fault' in judged) return say('warning', bold('Not compared.'), ' ', name, ': the bundle is not valid, so it proves nothing.');
-  if (place === undefined) {
-    item.classList.add('is-other');
-    return say('cross', bold('No match.'), ' ', name, ' is neither one of these outputs nor the briefing.');
-  }
-  if (bundleVerdictOf(judged).verdict !== 'valid')
-    return say('warning', bold('Not proved.'), ' ', name, ` is recorded as ${place}; the bundle is not proved.`);
-  item.classList.add('is-match');
-  if (isForTrials(judged)) {
-    item.classList.add('is-test');
-    return say(
-      'warning',
-      bold('Match.'),
-      ' ',
-      name,
-      ` is ${place}, but the time-stamps are for trials: they prove nothing to a third party.`,
-    );
-  }
-  return say('check', bold('Match.'), ' ', name, ` is ${place}.`);
+  const places = placeOf(judged, hash);
+  if (places === undefined) return tell('refused', fileWords.notRecorded, { advice: adviceWords.original });
+  if (bundleVerdictOf(judged).verdict !== 'valid') return tell('not_proved', fileWords.notProved, { values: { places } });
+  const proof = [`It is ${places}. Its SHA-256 is ${hash}.`];
+  if (isForTrials(judged)) return tell('test', fileWords.recordedInTrial, { advice: adviceWords.trial, proof });
+  return tell('proved', fileWords.unchanged, { values: { time: minuteInWords(timeOf(judged).toISOString()) }, proof });
 }
+
+/** The time of the stamped root of a bundle whose time-stamps were judged. @param {BundleJudgement} judgement */
+const timeOf = ({ root }) => /** @type {Date} */ (root?.stated?.genTime);
 
 /** `2026-11-25 13:47:37 UTC`, as the pages show times. @param {Date} time */
 const shownTime = (time) => `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
@@ -79,15 +70,19 @@ function reasonOf(judgement) {
   return missing ? `no_token: The bundle has no time-stamp of ${missing}. Bundles of the mock provider have none.` : (reason ?? '');
 }
 
-/** @param {string} kind @param {string} iconName @param {string} title @param {Node[]} parts */
-function section(kind, iconName, title, ...parts) {
-  const heading = made('h2', icon(iconName), title);
-  heading.id = 'verdict-title';
-  const whole = made('section', heading, ...parts);
-  whole.className = `verdict verdict-${kind}`;
+/** @param {Parameters<typeof fillVerdict>[1]['kind']} kind @param {string} title @param {Node[]} more */
+function section(kind, title, ...more) {
+  const whole = made('section');
+  fillVerdict(whole, { kind, level: 'h2', title: [title], more }).id = 'verdict-title';
   whole.id = 'verdict';
-  whole.setAttribute('aria-labelledby', heading.id);
+  whole.setAttribute('aria-labelledby', 'verdict-title');
   return whole;
+}
+
+function meaningLink() {
+  const link = made('a', 'What this means');
+  link.setAttribute('href', meaningPath);
+  return link;
 }
 
 /** @param {(string | Node)[]} parts */
@@ -104,7 +99,6 @@ const isForTrials = ({ root, closing }) => root?.isDevelopment === true || closi
 const brokenVerdict = (fault) =>
   section(
     'refused',
-    'cross',
     'This bundle is not valid',
     sentence('It was changed, or it was never a valid bundle. It proves nothing.'),
     made('p', made('code', fault)),
@@ -130,7 +124,6 @@ function bundleVerdict(judgement) {
   if (bundleVerdictOf(judgement).verdict !== 'valid') {
     return section(
       'not_proved',
-      'warning',
       'This bundle is not proved',
       sentence(`${agreementOf(record.output_count)} The time is not proved here, for this reason:`),
       made('p', made('code', reasonOf(judgement))),
@@ -139,11 +132,10 @@ function bundleVerdict(judgement) {
         : []),
     );
   }
-  const at = made('strong', shownTime(/** @type {Date} */ (root?.stated?.genTime)));
+  const at = made('strong', shownTime(timeOf(judgement)));
   if (isForTrials(judgement)) {
     return section(
       'test',
-      'warning',
       'This bundle has development time-stamps',
       sentence(`${developmentSentence} It proves nothing to a third party.`),
       made('p', `It says: ${subjectOf(record.output_count).replace(/^I/, 'i')} existed no later than `, at, '.'),
@@ -152,9 +144,9 @@ function bundleVerdict(judgement) {
   const whom = root?.provider ? `the provider ${root.provider}` : 'its time-stamping authority';
   return section(
     'proved',
-    'check',
     'This bundle is valid',
     sentence(`${subjectOf(record.output_count)} existed no later than `, at, `, if you trust ${whom}.`),
+    ...(root?.notQualified === undefined ? [] : [made('p', `${notQualifiedSentence(root.notQualified)} `, meaningLink())]),
   );
 }
 

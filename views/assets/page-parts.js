@@ -36,29 +36,64 @@ export function bold(text) {
   return element;
 }
 
+/**
+ * The nodes of a sentence with named values, such as `Yes: {file} is unchanged.`
+ *
+ * @param {string} text @param {Readonly<Record<string, string | Node | readonly (string | Node)[]>>} values
+ * @returns {(string | Node)[]}
+ */
+export const worded = (text, values) => text.split(/\{(\w+)\}/).flatMap((part, i) => (i % 2 === 0 ? part : (values[part] ?? '')));
+
+const verdictIcons = { proved: 'check', refused: 'cross', not_proved: 'warning', test: 'warning', other: 'other' };
+
+/**
+ * Fills an element with a verdict: a headline, sentences below it, and a proof that the reader can open. Files and bundles have the same form.
+ *
+ * @param {HTMLElement} element
+ * @param {{ kind: keyof typeof verdictIcons, level?: string, title: (string | Node)[], more?: Node[], proof?: (string | Node)[] }} verdict
+ */
+export function fillVerdict(element, { kind, level = 'h3', title, more = [], proof = [] }) {
+  element.className = `verdict verdict-${kind}`;
+  const heading = made(level, icon(verdictIcons[kind]), made('span', ...title));
+  element.replaceChildren(heading, ...more);
+  if (proof.length > 0) element.append(made('details', made('summary', 'The proof'), made('p', ...proof)));
+  return heading;
+}
+
 /** Lets a screen reader read a text. @param {string} text */
 export function announce(text) {
   find('#announcements').textContent = text;
 }
 
 /**
- * Adds a line about one file to the list of results. The returned `say` replaces its icon and its text, which may contain the element `name`.
+ * Adds an item about one file to the list of results. `say` shows one sentence; `tell` shows a verdict, whose sentence has the value `file`.
  *
  * @param {HTMLElement} results
  * @param {{ name: string }} file
  */
 export function addResult(results, file) {
   const item = document.createElement('li');
-  const text = document.createElement('p');
-  const name = document.createElement('span');
+  const name = made('span', file.name);
   name.className = 'name';
-  name.textContent = file.name;
   /** @param {string} iconName @param {(string | Node)[]} parts */
-  const say = (iconName, ...parts) => {
-    text.replaceChildren(...parts);
-    item.replaceChildren(icon(iconName), text);
+  const say = (iconName, ...parts) => item.replaceChildren(icon(iconName), made('p', ...parts));
+  /** @param {Parameters<typeof fillVerdict>[1]['kind']} kind @param {string} text @param {{ values?: Parameters<typeof worded>[1], advice?: string | Node, proof?: (string | Node)[] }} [more] */
+  const tell = (kind, text, { values = {}, advice, proof } = {}) => {
+    fillVerdict(item, {
+      kind,
+      title: worded(text, { file: name, ...values }),
+      more: advice ? [made('p', advice)] : [],
+      ...(proof && { proof }),
+    });
   };
   say('pending', 'Reading ', name, ' …');
   results.append(item);
-  return { item, name, say, progress: (/** @type {number} */ percent) => say('pending', 'Reading ', name, ` … ${percent} %`) };
+  return { item, name, say, tell, progress: (/** @type {number} */ percent) => say('pending', 'Reading ', name, ` … ${percent} %`) };
+}
+
+/** The link to the page for stamps and bundles. */
+export function verifyLink() {
+  const link = made('a', 'Check it on the page Verify, with its own file.');
+  link.setAttribute('href', '/verify');
+  return link;
 }

@@ -4,9 +4,9 @@ import { findBundle, showBundle } from './bundle-verdict.js';
 import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
 import { contentOf, hashFile } from './hash-file.js';
-import { showLocalTimes } from './local-time.js';
-import { addResult, announce, bold, find, icon, made } from './page-parts.js';
-import { matchWords, otherFileWords, otherVerdict } from './proof/verdict-words.js';
+import { minuteInWords, showLocalTimes } from './local-time.js';
+import { addResult, announce, bold, find, icon, made, verifyLink } from './page-parts.js';
+import { adviceWords, fileWords, otherVerdict } from './proof/verdict-words.js';
 import { ZipFault } from './proof/zip-source.js';
 import { isStampFile, readStampFile, whyNotStamped } from './stamp-file.js';
 
@@ -28,6 +28,7 @@ function shownImprint() {
     algorithm: /** @type {import('./hash-file.js').Algorithm} */ (algorithm),
     digest,
     isTest: verdict.classList.contains('verdict-test'),
+    since: verdict.querySelector('time')?.dateTime ?? '',
     // The token may be for the root of a batch, so a file that does not match may still be the stamped one.
     mayBeOfBatch: mayBeOfBatch !== undefined,
   };
@@ -99,21 +100,20 @@ function unreadWords(unread) {
 
 /** @param {import('./hash-file.js').Content} file @param {Imprint} imprint */
 async function compareFile(file, imprint) {
-  const { item, name, say, progress } = addResult(find('.results'), file);
+  const { name, say, tell, progress } = addResult(find('.results'), file);
   try {
-    const isSame = (await hashFile(file, imprint.algorithm, progress)) === imprint.digest;
-    item.classList.add(isSame ? 'is-match' : 'is-other');
-    item.classList.toggle('is-test', imprint.isTest);
-    if (isSame) say(imprint.isTest ? 'warning' : 'check', bold('Match.'), ' ', name, ` ${matchWords('file', imprint)}`);
-    else {
-      const isStamp = isStampFile(file) && !imprint.mayBeOfBatch;
-      const why = isStamp ? 'looks like a stamp: verify it on the page Verify, with its own file.' : otherFileWords(imprint);
-      say('cross', bold(imprint.mayBeOfBatch ? 'No match.' : 'Not what was stamped.'), ' ', name, ` ${why}`);
-    }
+    const hash = await hashFile(file, imprint.algorithm, progress);
+    const isSame = hash === imprint.digest;
+    const proof = [`Its fingerprint is ${hash}.`];
+    if (isSame && imprint.isTest) tell('test', fileWords.stampedInTrial, { advice: adviceWords.trial, proof });
+    else if (isSame) tell('proved', fileWords.unchanged, { values: { time: minuteInWords(imprint.since) }, proof });
+    else if (imprint.mayBeOfBatch) tell('refused', fileWords.notOfToken, { advice: adviceWords.batch, proof });
+    else if (isStampFile(file)) tell('other', fileWords.ours, { advice: verifyLink() });
+    else tell('refused', fileWords.notStamped, { advice: adviceWords.original, proof });
     return isSame;
   } catch (error) {
-    const why = error instanceof ZipFault ? `cannot be unpacked: ${error.message}.` : 'could not be read. Please try again.';
-    say('warning', bold('Not compared.'), ' ', name, ` ${why}`);
+    if (error instanceof ZipFault) say('warning', bold('Not compared.'), ' ', name, ` cannot be unpacked: ${error.message}.`);
+    else tell('not_proved', fileWords.unread);
     return undefined;
   }
 }

@@ -1,22 +1,23 @@
 // @ts-check For the page of a workflow: compares files inside the browser, copies hashes, and follows links to outputs on other pages. The page works
 // without this script.
 import { pathWords, proveInBrowser } from './browser-proof.js';
+import { isBundle } from './bundle-check.js';
 import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
 import { contentOf, hashFile } from './hash-file.js';
-import { addResult, bold, find } from './page-parts.js';
+import { minuteInWords } from './local-time.js';
+import { addResult, find, verifyLink } from './page-parts.js';
 import { octetsOfSha256 } from './proof/octets.js';
+import { adviceWords, fileWords } from './proof/verdict-words.js';
+import { isStampFile } from './stamp-file.js';
 
 const certificate = find('.certificate').dataset;
 const [outputs, page, pageSize] = [certificate.outputs, certificate.page, certificate.pageSize].map(Number);
-const [matchIcon, matchNote] = find('.certificate').classList.contains('is-test')
-  ? ['warning', ' The stamps are test stamps: they prove nothing to a third party.']
-  : ['check', ''];
+const isTest = find('.certificate').classList.contains('is-test');
 /** Whether the page states that the record is correct (V9). This changes if the browser finds a fault. */
 const isClaimed = () => certificate.proof === 'proved' || certificate.proof === 'open';
 /** Whether all outputs are known. If the record is broken or unfinished, only a part of its chain was read. */
 const isWhole = () => certificate.proof !== 'broken' && certificate.proof !== 'unfinished';
-const untold = 'this record does not hold, or is still being checked.';
 /** The maximum number of outputs that are shown for one hash; the same as in the service. */
 const mostFound = 100;
 
@@ -60,30 +61,34 @@ function linkTo(number) {
   return link;
 }
 
+/** The time since which a file is proved: that of the root, or of its own stamp. @param {string} hash @returns {string | undefined} */
+const sinceOf = (hash) => certificate.since ?? rowsWith(hash)[0]?.querySelector('time')?.dateTime;
+
 /** @param {File} file */
 async function compareFile(file) {
-  const { item, name, say, progress } = addResult(find('.check .results'), file);
+  const { item, tell, progress } = addResult(find('.check .results'), file);
   try {
     const hash = await hashFile(contentOf(file), 'sha256', progress);
     item.dataset.hash = hash;
     const numbers = await findOutputs(hash);
-    const links = numbers.flatMap((number, i) => [i > 0 ? ', ' : '', linkTo(number)]);
     const isBriefing = hash === find('[data-briefing]').dataset.briefing;
-    const isFound = isBriefing || numbers.length > 0;
-    item.classList.toggle('is-match', isFound && isClaimed());
-    const match = (/** @type {(string | Node)[]} */ ...parts) => say(matchIcon, bold('Match.'), ' ', name, ...parts, matchNote);
-    if (isFound && !isClaimed()) {
-      const briefing = isBriefing ? [links.length > 0 ? 'the briefing, ' : 'the briefing'] : [];
-      say('warning', bold('Not proved.'), ' ', name, ' is recorded as ', ...briefing, ...links, '; this page does not prove it.');
-    } else if (isBriefing && numbers.length > 0) match(' is the briefing, and ', ...links, '.');
-    else if (isBriefing) match(' is the briefing: the task of the agent, not one of its outputs.');
-    else if (numbers.length > 0) match(' is ', ...links, '.', tree && numbers.length === 1 ? pathWords(tree, numbers[0]) : '');
-    else if (isWhole())
-      say('cross', bold('No match.'), ' ', name, ' is neither one of these outputs nor the briefing. Its SHA-256 is ', hash, '.');
-    else say('warning', bold('It is not known'), ' whether ', name, ` is an output: ${untold} Its SHA-256 is `, hash, '.');
+    const places = [...(isBriefing ? ['the briefing'] : []), ...numbers.map(linkTo)].flatMap((place, i) =>
+      i > 0 ? [', ', place] : [place],
+    );
+    const fingerprint = `Its SHA-256 is ${hash}.`;
+    const proof = ['It is ', ...places, '.', tree && numbers.length === 1 ? pathWords(tree, numbers[0]) : '', ` ${fingerprint}`];
+    const since = sinceOf(hash);
+    if (places.length > 0 && !isClaimed()) tell('not_proved', fileWords.notProved, { values: { places } });
+    else if (places.length > 0 && isTest) tell('test', fileWords.recordedInTrial, { advice: adviceWords.trial, proof });
+    else if (numbers.length > 0 && since) tell('proved', fileWords.unchanged, { values: { time: minuteInWords(since) }, proof });
+    else if (numbers.length > 0) tell('proved', fileWords.unchangedSinceStamp, { proof });
+    else if (isBriefing) tell('proved', fileWords.briefing, { advice: 'It is the task of the agent, not one of its files.', proof });
+    else if (isStampFile(file) || (await isBundle(file))) tell('other', fileWords.ours, { advice: verifyLink() });
+    else if (isWhole()) tell('refused', fileWords.notRecorded, { advice: adviceWords.original, proof: [fingerprint] });
+    else tell('not_proved', fileWords.unknown, { proof: [fingerprint] });
     for (const row of rowsWith(hash)) row.classList.add('match');
   } catch {
-    say('warning', bold('Not compared.'), ' ', name, ' could not be read or compared. Please try again.');
+    tell('not_proved', fileWords.unread);
   }
 }
 

@@ -1,4 +1,4 @@
-/** The state of the service: health for orchestrators, the status page, statistics, the price list and the start page. */
+/** The state of the service: health for orchestrators, the status page, statistics, the price list, the start page and the page that explains words. */
 import type { FastifyInstance } from 'fastify';
 import {
   dailyQuery,
@@ -18,7 +18,7 @@ import { noteFault } from '../http/errors.ts';
 import { json, type OperationContract, page } from '../http/operation.ts';
 import { createRequestParser } from '../http/validation.ts';
 import type { ApiTools } from '../tools.ts';
-import { registerPricingRoute, registerStartRoute } from './site-pages.ts';
+import { registerMeaningRoute, registerPricingRoute, registerStartRoute } from './site-pages.ts';
 import { createStatusReader, mailStateOf, readAtMostEvery, readDailyStatistics, worstClockOf } from './status.ts';
 import { statusPageOf } from './status-page.ts';
 
@@ -122,6 +122,7 @@ export function registerStatus(app: FastifyInstance, context: ServerContext, too
     return readDailyStatistics(tools, parseDaily(request).query.days);
   });
   registerPricingRoute(app, context);
+  registerMeaningRoute(app);
   registerStartRoute(app, context, readStatus);
 }
 

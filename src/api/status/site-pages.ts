@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type PricingResponse, type ProviderStatus, pricingResponse } from '../../shared/contract/status.ts';
 import { version } from '../../shared/contract/version.ts';
-import { developmentSentence } from '../../shared/domain/qualification.ts';
+import { developmentSentence, meaningPath } from '../../shared/domain/qualification.ts';
 import { stampTiers } from '../../shared/domain/stamp.ts';
 import type { ServerContext } from '../http/context.ts';
 import { empty, json, type OperationContract, page, serveJson } from '../http/operation.ts';
@@ -10,6 +10,7 @@ import type { StatusFigures } from './status.ts';
 declare module '../http/views.ts' {
   interface PageModels {
     readonly start: ReturnType<typeof startPageOf>;
+    readonly 'what-this-means': Readonly<Record<string, never>>;
   }
 }
 
@@ -25,6 +26,18 @@ export function registerStartRoute(app: FastifyInstance, { baseUrl }: ServerCont
   app.get('/', { config: { contract: startContract } }, async (_request, reply) =>
     reply.page('start', startPageOf(baseUrl(), (await readStatus()).status.provider)),
   );
+}
+
+const meaningContract: OperationContract = {
+  tag: 'Documents',
+  id: 'showMeaningPage',
+  summary: 'What the words of the pages mean',
+  answers: { 200: page('Explains the verdicts in plain words.') },
+};
+
+/** Serves the page to which every verdict links. */
+export function registerMeaningRoute(app: FastifyInstance): void {
+  app.get(meaningPath, { config: { contract: meaningContract } }, async (_request, reply) => reply.page('what-this-means', {}));
 }
 
 /** Makes the model of the start page. `baseUrl`: `PUBLIC_BASE_URL`, or the origin on which the service listens. */

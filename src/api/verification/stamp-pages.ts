@@ -3,7 +3,7 @@ import { developmentSentence, laterStatusSentence, type Qualification, trialOf }
 import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { hashNameOf, type Proof } from '../../shared/domain/stamp.ts';
 import { tokenShown } from '../../shared/domain/token.ts';
-import { matchWords, otherVerdict } from '../../shared/proof/verdict-words.js';
+import { otherVerdict } from '../../shared/proof/verdict-words.js';
 import { statedBy, type TrustedToken } from '../../shared/trust/judge.ts';
 import { count } from '../../shared/views/format.ts';
 import { markOf, type StampJudgement } from './stamp-judge.ts';
@@ -62,7 +62,7 @@ export function verifyFormViewOf({ token, hash, judgement }: { token: string; ha
   return {
     asked: {
       ...{ token, hash },
-      match: isSame ? { isTest: compared.isTest, words: matchWords('hash', compared) } : null,
+      match: isSame ? { isTest: compared.isTest } : null,
       verdict: { ...words, sentence, heading: 'h2', imprint, mayBeOfBatch, other },
       stamp: judgement.ok ? stampViewOf(judgement) : null,
     },
@@ -117,23 +117,21 @@ function provedWords(token: TrustedToken) {
   return {
     ...{ kind: 'proved', icon: 'check', title: 'This stamp is valid' },
     sentence: { before, stampedAt, after: `${accuracy}, if you trust ${whom}.` },
-    // Without a list, nobody here knows whether another TSA is qualified.
-    qualification: qualificationViewOf(qualification, provider !== null || qualification.basis === 'list'),
+    qualification: qualificationViewOf(qualification, isTypeKnown(token)),
   };
 }
+
+/** Without a list, nobody here knows whether a TSA that is not configured is qualified. */
+const isTypeKnown = (token: TrustedToken): boolean => providerOf(token) !== null || token.qualification.basis === 'list';
 
 /** Null if the trust anchor of the token does not belong to a configured provider. */
 const providerOf = ({ isProviderKnown, provider }: TrustedToken): string | null => (isProviderKnown ? (provider ?? null) : null);
 
-/** `hasEffect`: whether the page also says what a court does with a stamp that is not qualified. */
+/** `hasEffect`: whether the page says what a court does with a stamp that is not qualified. The reason is then in the details. */
 const qualificationViewOf = (qualification: Qualification, hasEffect: boolean) => ({
   qualification,
-  more: [
-    qualification.status === 'not_qualified' && hasEffect
-      ? 'It is evidence, but no court has to accept the time automatically (eIDAS, Article 41(2)).'
-      : [],
-    laterStatusSentence(qualification.listed) ?? [],
-  ].flat(),
+  isEffect: hasEffect && qualification.status === 'not_qualified',
+  later: laterStatusSentence(qualification.listed),
 });
 
 /** What was stamped, and by whom. A token of the mock provider has no details. */
@@ -145,6 +143,7 @@ function stampViewOf(token: TrustedToken) {
     ...{ imprint, hashName: hashNameOf(imprint.algorithm), stampedAt, provider: providerOf(token), qualification },
     accuracy: shown ? accuracyText(shown.accuracy_seconds) : '',
     mark: markOfProved(qualification),
+    whyNotQualified: qualification.status === 'not_qualified' && isTypeKnown(token) ? qualification : null,
     details: verified &&
       shown && {
         ...{

@@ -1,12 +1,22 @@
 import { documentedOutputTypes } from '../../shared/contract/workflow.ts';
 import { closingRecordPath, evidencePath, outputsPath, workflowPath } from '../../shared/domain/addresses.ts';
-import { publicNameOf } from '../../shared/domain/public-name.ts';
+import { canBeShown, publicNameOf } from '../../shared/domain/public-name.ts';
 import { laterStatusSentence, trialOf } from '../../shared/domain/qualification.ts';
 import { maskEmail, redactedEmail } from '../../shared/domain/recipient.ts';
 import type { WorkflowTier } from '../../shared/domain/stamp.ts';
 import { type LinkMailState, readStatus } from '../../shared/domain/workflow-state.ts';
 import { linkMailStateOf, snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
-import { count, dateText, qualifiedLine } from '../../shared/views/format.ts';
+import {
+  count,
+  dateText,
+  escapeHtml,
+  given,
+  meaningLink,
+  notQualifiedLine,
+  plural,
+  qualifiedLine,
+  sentence,
+} from '../../shared/views/format.ts';
 import { markOfStamp, type StampMark } from '../verification/index.ts';
 import { isTierServed } from './access.ts';
 import type { RecomputedChain } from './chain-proof.ts';
@@ -129,6 +139,10 @@ export function workflowViewOf(page: WorkflowPage) {
   const stamps = outputs.total + seals.length;
   // The rows were verified just now. Recorded facts count only for outputs on other pages.
   const unqualified = Math.max(pageCount > 1 ? outputs.unqualifiedTotal : 0, countUnqualified(outputs.rows)) + countUnqualified(seals);
+  const isMockShown = [...outputs.rows, ...seals].some(({ provider }) => provider === 'mock');
+  // If no stamp is qualified, one sentence on top says it for all of them.
+  const isOneKind = new Set([...outputs.rows, ...seals].map(({ qualification }) => trialOf(qualification))).size === 1;
+  const claim: Claim = { isClaimed, isMarked: unqualified < stamps || !isOneKind };
   return {
     ...page,
     isClaimed,
@@ -138,35 +152,73 @@ export function workflowViewOf(page: WorkflowPage) {
     unqualified,
     pageCount,
     state: { name, ...(isTest && name === 'completed' ? completedInTest : states[name]) },
+    headline: isClaimed ? headlineOf(page) : null,
     tierText: tiers[page.tier],
     mailText: mails[page.mail],
-    isMockShown: [...outputs.rows, ...seals].some(({ provider }) => provider === 'mock'),
-    root: root && { ...root, mark: markShownOf(root.stamp, isClaimed) },
-    closingRecord: closingRecord && { ...closingRecord, mark: markShownOf(closingRecord.stamp, isClaimed) },
-    table: tableOf(page, pageCount, isClaimed),
+    isMockShown,
+    root: root && { ...root, mark: markShownOf(root.stamp, claim) },
+    closingRecord: closingRecord && { ...closingRecord, mark: markShownOf(closingRecord.stamp, claim) },
+    table: tableOf(page, pageCount, claim),
     faults: proof.kind === 'broken' ? faultsOf(proof.faults) : null,
-    qualified: qualifiedOf(page, { isOnePage: pageCount === 1, stamps, unqualified }),
+    qualified: isClaimed && !isTest && stamps > 0 ? qualifiedOf(page, { stamps, unqualified, isMockShown }) : null,
     found: page.find && foundOf(page, page.find, { isClaimed, isTest }),
     checked: checkedFor(page, pageCount),
-    hasRecordOwnWords: differsFromRoot(page),
     compared: comparedOf(page),
   };
 }
 
-/** A proved stamp has no mark if the page claims nothing. */
-const markShownOf = (stamp: StampMark, isClaimed: boolean) => (isClaimed || stamp.verdict.kind !== 'proved' ? markOfStamp(stamp) : null);
+interface Claim {
+  readonly isClaimed: boolean;
+  /** Whether stamps are marked one by one. */
+  readonly isMarked: boolean;
+}
+
+interface StampCounts {
+  readonly stamps: number;
+  readonly unqualified: number;
+  readonly isMockShown: boolean;
+}
+
+/** A proved stamp has no mark if the page claims nothing, or says the same of all stamps. */
+const markShownOf = (stamp: StampMark, { isClaimed, isMarked }: Claim) =>
+  (isClaimed && isMarked) || stamp.verdict.kind !== 'proved' ? markOfStamp(stamp) : null;
 
 const states = {
   pending: { icon: 'pending', label: 'Waiting for the client' },
   active: { icon: 'active', label: 'Active' },
-  completed: { icon: 'check', label: 'Completed' },
+  completed: { icon: 'check', label: 'Record closed' },
   expired: { icon: 'cross', label: 'Expired' },
   broken: { icon: 'cross', label: 'Does not hold' },
   not_proved: { icon: 'warning', label: 'Not proved' },
   unfinished: { icon: 'pending', label: 'Being checked' },
 } as const;
 
-const completedInTest = { icon: 'warning', label: 'Completed, with test stamps' };
+const completedInTest = { icon: 'warning', label: 'Record closed, with test stamps' };
+
+/** Who recorded how many files for whom. `{title}` follows if the agent made it public. */
+const headlines = {
+  closed: { some: '{agent} recorded {files} for {client}', none: '{agent} recorded no file for {client}' },
+  open: { some: '{agent} has recorded {files} so far for {client}', none: '{agent} has recorded no file for {client} yet' },
+  titled: '{headline}: “{title}”',
+} as const;
+
+const erased = { agent: 'An agent whose name was erased', client: 'a client whose name was erased' };
+/** Anybody may start a workflow, so a name with a link does not become a headline. The details have it. */
+const unnamedAgent = 'An agent';
+
+/** The headline, and whether it has names, which nobody has checked. */
+function headlineOf({ status, agentId, maskedEmail, title, outputs }: WorkflowPage) {
+  const isEnded = status === 'completed' || status === 'expired';
+  const headline = sentence(headlines[isEnded ? 'closed' : 'open'][outputs.total > 0 ? 'some' : 'none'], {
+    agent: given(agentId === null ? erased.agent : canBeShown(agentId) ? agentId : unnamedAgent),
+    files: plural(outputs.total, 'file'),
+    client: given(maskedEmail ?? erased.client),
+  });
+  return {
+    html: title === null ? headline : sentence(headlines.titled, { headline, title: given(title) }),
+    hasNames: agentId !== null || maskedEmail !== null || title !== null,
+  };
+}
 
 const tiers: Readonly<Record<WorkflowTier, string>> = {
   standard: 'Standard: outputs may be stamped before the address is confirmed',
@@ -180,10 +232,13 @@ const mails: Readonly<Record<LinkMailState, string>> = {
   failed: 'Not confirmed; the mail with the link could not be delivered',
 };
 
+/** Longer lists are folded after this number of outputs. */
+const mostUnfolded = 10;
+
 /** The outputs of this page as a table, and the links to other pages, without some in the middle. */
-function tableOf({ workflowId, outputs }: WorkflowPage, pageCount: number, isClaimed: boolean) {
+function tableOf({ workflowId, outputs }: WorkflowPage, pageCount: number, claim: Claim) {
   const { page: current, pageSize, total } = outputs;
-  const rows = outputs.rows.map((row) => ({ ...row, icon: iconOf(row.type), mark: markShownOf(row, isClaimed) }));
+  const rows = outputs.rows.map((row) => ({ ...row, icon: iconOf(row.type), mark: markShownOf(row, claim) }));
   const [firstRow = null] = rows;
   // The provider is written once if all rows have the same, with the same verdict.
   const isSameProvider = new Set(rows.map(providerOf)).size === 1;
@@ -196,11 +251,13 @@ function tableOf({ workflowId, outputs }: WorkflowPage, pageCount: number, isCla
   );
   return {
     range: rangeOf(current),
-    days: daysOf(rows),
+    first: daysOf(rows.slice(0, mostUnfolded)),
+    rest: daysOf(rows.slice(mostUnfolded)),
+    folded: Math.max(0, rows.length - mostUnfolded),
     sameProvider: isSameProvider ? firstRow : null,
     hasNames: rows.some(({ name }) => name !== null),
     /** Whether some time is earlier than the one before it. */
-    goesBack: isClaimed && rows.some((row, i) => Date.parse(row.stampedAt) < Date.parse(rows[i - 1]?.stampedAt ?? '')),
+    goesBack: claim.isClaimed && rows.some((row, i) => Date.parse(row.stampedAt) < Date.parse(rows[i - 1]?.stampedAt ?? '')),
     links: pages.map((page, i) => ({
       ...{ url: `${pageUrl(workflowId, page)}#outputs`, range: rangeOf(page), isCurrent: page === current },
       isAfterGap: page > (pages[i - 1] ?? 0) + 1,
@@ -270,28 +327,25 @@ const members = new Map([
   ['agent_commitment', 'agent'],
 ]);
 
-function qualifiedOf(
-  { outputs, root }: WorkflowPage,
-  { isOnePage, stamps, unqualified }: { isOnePage: boolean; stamps: number; unqualified: number },
-) {
+/** Whether the stamps are qualified, and what that means, in HTML; null if the page has nothing to say about it. */
+function qualifiedOf({ outputs, root }: WorkflowPage, { stamps, unqualified, isMockShown }: StampCounts): string | null {
   // The root covers all outputs, so its stamp speaks for the record. Without a root the stamps of this page speak, if all say the same.
   const speaking = root ? [root.stamp] : outputs.rows;
-  const sentences = new Set(speaking.map(({ qualification }) => qualification && qualifiedLine(qualification)));
-  const common = (sentences.size === 1 && speaking[0]?.qualification) || null;
-  const isOne = isOnePage && outputs.total === 1;
-  const stampsText = !isOnePage ? 'the stamps on this page' : isOne ? 'the stamp of the file itself' : 'the stamps of the single files';
-  const isSame = outputs.rows.every(({ qualification }) => qualification?.basis === common?.basis);
-  return {
-    common,
-    summary: unqualified === 0 ? 'Qualified' : unqualified === stamps ? 'Not qualified' : 'Not all are qualified',
-    later: common && laterStatusSentence(common.listed),
-    /** About the stamps of the outputs, beside that of the root. */
-    ofOutputs: !isSame
-      ? `See the marks for ${stampsText}.`
-      : common?.basis === 'list'
-        ? `T${stampsText.slice(1)} ${isOne ? 'is' : 'are'} qualified too.`
-        : `The same is claimed for ${stampsText}.`,
-  };
+  const lines = new Set(speaking.map(({ qualification }) => qualification && qualifiedLine(qualification)));
+  const common = (lines.size === 1 && speaking[0]?.qualification) || null;
+  if (unqualified === stamps) return notQualifiedLine(speaking[0]?.qualification?.reason);
+  const said = [common ? qualifiedLine(common) : '', escapeHtml(laterStatusSentence(common?.listed ?? null) ?? '')];
+  if (unqualified > 0) {
+    const text =
+      unqualified === 1 ? '1 of {stamps} is not qualified; it is marked.' : '{unqualified} of {stamps} are not qualified; each is marked.';
+    said.push(sentence(text, { unqualified: count(unqualified), stamps: plural(stamps, 'stamp') }));
+    if (isMockShown) said.push(sentence('Test stamps prove nothing to a third party.', {}));
+  } else if (outputs.rows.some(({ qualification }) => qualification?.basis !== common?.basis)) said.push('See the mark of each file.');
+  else if (root && outputs.total > 0)
+    said.push(
+      common?.basis === 'list' ? 'Each file on this page has a qualified stamp too.' : 'The same is claimed for each file on this page.',
+    );
+  return [...said, meaningLink].filter(Boolean).join(' ');
 }
 
 /** The answer to `?find=`. */
@@ -308,12 +362,26 @@ function foundOf(
     number,
     url: `${pageUrl(workflowId, Math.ceil(number / outputs.pageSize))}#output-${number}`,
   }));
-  const answer = { hash, isBriefing, isFound, isUnknown, outputs: numbered };
-  if (isUnknown) return { ...answer, icon: 'warning', title: 'It is not known' };
-  if (!isFound) return { ...answer, icon: 'cross', title: 'No match.' };
-  if (!isClaimed) return { ...answer, icon: 'warning', title: 'Not proved.' };
-  return { ...answer, icon: isTest ? 'warning' : 'check', title: 'Match.' };
+  const links = numbered.map(({ number, url }) => `<a href="${url}">output ${count(number)}</a>`);
+  const places = [...(isBriefing ? ['the briefing'] : []), ...links].join(', ');
+  const [icon, text] = isUnknown
+    ? ['warning', foundWords.unknown]
+    : !isFound
+      ? ['cross', foundWords.no]
+      : isClaimed
+        ? [isTest ? 'warning' : 'check', foundWords.yes]
+        : ['warning', foundWords.notProved];
+  return { hash, isFound, numbers: sequenceNumbers, icon, html: sentence(text, { places }) };
 }
+
+/** The answers about a fingerprint. They say the same as those of the script about a file. */
+const foundWords = {
+  yes: 'Yes: this is the fingerprint of {places}.',
+  no: 'No: neither a file of this record nor its briefing has this fingerprint.',
+  notProved: 'Not proved: this is recorded as the fingerprint of {places}, but nothing here proves it.',
+  unknown:
+    'It is not known whether a file of this record has this fingerprint, because the record does not hold or is still being checked.',
+};
 
 /** Everything that was checked for this page. */
 function checkedFor({ outputs, proof, closingRecord }: WorkflowPage, pageCount: number): string[] {
@@ -327,12 +395,6 @@ function checkedFor({ outputs, proof, closingRecord }: WorkflowPage, pageCount: 
     pageCount === 1 && isMany && 'the stamp of every output',
     pageCount === 1 && isOne && 'the stamp of the output',
   ].filter((text) => typeof text === 'string');
-}
-
-/** Whether the closing record is qualified in other words than the root, and so has a sentence of its own. */
-function differsFromRoot({ root, closingRecord }: WorkflowPage): boolean {
-  const [ofRoot, ofRecord] = [root?.stamp.qualification, closingRecord?.stamp.qualification];
-  return Boolean(ofRoot && ofRecord && qualifiedLine(ofRoot) !== qualifiedLine(ofRecord));
 }
 
 /** The facts that the script of the page compares with the published data. */

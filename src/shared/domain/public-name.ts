@@ -35,7 +35,7 @@ export function publicNameOf(json: string | undefined, member: PublicMember): st
 export const shownTypeOf = (type: string): string => (canBeShown(type) ? type : 'other');
 
 /** Whether a name is one short line of visible characters, without a link and without an e-mail address. */
-function canBeShown(name: string): boolean {
+export function canBeShown(name: string): boolean {
   if (name.replace(invisible, '') === '' || [...name.trim()].length > maxPublicNameCharacters || unprintable.test(name)) return false;
   return !looksLikeLink.test(name.normalize('NFKC').replace(/[\u200c\u200d]/g, ''));
 }

@@ -71,7 +71,7 @@ export const isQualified = ({ status }: Qualification): boolean => status === 'q
 /** The policy of the development TSA. Its OID is from the arc for documentation and examples, so it promises nothing. */
 export const developmentPolicy = '2.999.3161.1';
 
-export { developmentSentence } from '../proof/verdict-words.js';
+export { developmentSentence, meaningPath, notQualifiedSentence } from '../proof/verdict-words.js';
 
 /** The kind of a time-stamp that is for trials, and proves nothing to a third party; null for all others. */
 export function trialOf(qualification: Qualification | null): 'mock' | 'development' | null {

@@ -5,6 +5,19 @@
 export const developmentSentence = 'Development time-stamp, for trials: the operator holds the key.';
 
 /**
+ * What a court does with a time-stamp that is not qualified, for a reader who is no lawyer. A link *What this means* follows.
+ *
+ * @param {string | null | undefined} reason the code of the reason, which a sentence may follow
+ */
+export const notQualifiedSentence = (reason) =>
+  /^(no_trusted_list|service_not_listed)\b/.test(reason ?? '')
+    ? 'Not known to be qualified: it is evidence, but no court has to accept the time automatically.'
+    : 'Not qualified: it is evidence, but no court has to accept the time automatically.';
+
+/** The page that explains the words of verdicts. */
+export const meaningPath = '/what-this-means';
+
+/**
  * A proved stamp with which files are compared.
  *
  * @typedef {object} ComparedStamp
@@ -12,27 +25,28 @@ export const developmentSentence = 'Development time-stamp, for trials: the oper
  * @property {boolean} mayBeOfBatch its token may be for the root of a batch, and so for any file
  */
 
-/**
- * The end of the sentence about the stamped file or its hash. It begins with a name.
- *
- * @param {'file' | 'hash'} what
- * @param {ComparedStamp} stamp
- */
-export function matchWords(what, { isTest }) {
-  const isStamped = what === 'hash' ? 'is what was stamped' : 'is the stamped file';
-  if (isTest) return `${isStamped}, but this stamp is for trials: it proves nothing to a third party.`;
-  return what === 'hash' ? `${isStamped}.` : `${isStamped}, byte for byte. It is unchanged since it was stamped.`;
-}
+/** What a page says about a file that was compared, with named values. */
+export const fileWords = {
+  unchanged: 'Yes: {file} is unchanged since {time}.',
+  unchangedSinceStamp: 'Yes: {file} is unchanged since it was stamped.',
+  briefing: 'Yes: {file} is the briefing of this record, unchanged.',
+  stampedInTrial: 'Yes: {file} is the stamped file.',
+  recordedInTrial: 'Yes: {file} is in this record.',
+  notProved: 'Not proved: {file} is recorded as {places}, but nothing here proves it.',
+  notRecorded: 'No: {file} is not in this record.',
+  notStamped: 'No: {file} is not what was stamped.',
+  notOfToken: 'No: {file} does not match this token.',
+  unknown: 'It is not known whether {file} is in this record, because the record does not hold or is still being checked.',
+  ours: 'Not a file to compare: {file} is a time-stamp or an evidence bundle.',
+  unread: 'Not compared: {file} could not be read. Please try again.',
+};
 
-/**
- * The end of the sentence about another file. It begins with its name.
- *
- * @param {ComparedStamp} stamp
- */
-export const otherFileWords = ({ mayBeOfBatch }) =>
-  mayBeOfBatch ? `has changed, ${orOfBatch}` : 'is a different file, or was changed since it was stamped.';
-
-const orOfBatch = 'or this is the token of a batch: use the .ers file.';
+/** What the reader can do, or must know, after one of these sentences. */
+export const adviceWords = {
+  original: 'Even saving a file again changes it. Ask for the original.',
+  batch: 'The file has changed, or this is the token of a batch: use the .ers file.',
+  trial: 'The stamps are for trials: they prove nothing to a third party.',
+};
 
 /**
  * The first words of the verdict if no file, or not the hash, is the stamped one: *valid* is then about a different file. `remark` stands before the
@@ -49,7 +63,7 @@ export function otherVerdict(what, { isTest, mayBeOfBatch }) {
   return {
     title: `${subject} ${what === 'files' ? none : one}`,
     sentence: mayBeOfBatch
-      ? `The file has changed, ${orOfBatch}`
+      ? adviceWords.batch
       : 'The stamp proves nothing about your file: it is a different file, or was changed since it was stamped.',
     remark: isTest ? '' : 'The stamp itself is valid, but for another fingerprint. ',
   };

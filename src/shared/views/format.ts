@@ -1,6 +1,6 @@
 /** This module formats numbers, times and hashes for people. All templates use its functions. No function needs a clock or the system's locale. */
 
-import { qualifiedParts } from '../domain/qualification.ts';
+import { meaningPath, notQualifiedSentence, qualifiedParts } from '../domain/qualification.ts';
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
@@ -60,10 +60,13 @@ export function stampClock(iso: string): string {
 /** The day of a time in UTC: `21 November 2026`. Empty for a recorded value that is not a time. */
 export const dateText = (iso: string): string => (timePattern.test(iso) ? partsOf(iso).day : '');
 
-/** Makes the `time` element for a headline, with the minute that a clock shows: `21 November 2026, 11:46 UTC`. Write the exact time beside it. */
+/**
+ * Makes the `time` element for a headline, with the minute that a clock shows: `21 November 2026, 11:46 UTC`. `local-time.js` puts the reader's own time
+ * first. Write the exact time elsewhere on the page.
+ */
 export function minute(iso: string): string {
   const { day, clock } = partsOf(iso);
-  return timeElement(iso, `${day}, ${clock.slice(0, 5)} UTC`);
+  return `<time datetime="${escapeHtml(iso)}" data-minute>${day}, ${clock.slice(0, 5)} UTC</time>`;
 }
 
 /** Formats a hash in groups of eight characters. The line can break between groups, but the hash is copied as one word. */
@@ -71,6 +74,13 @@ export function hash(hex: string): string {
   const groups = hex.match(/.{1,8}/g) ?? [];
   return `<code class="hash">${groups.map((group) => `<span>${escapeHtml(group)}</span>`).join('<wbr>')}</code>`;
 }
+
+/** Makes HTML of a sentence with named values, such as `{agent} recorded {files}`. The text is escaped; the values are HTML. */
+export const sentence = (text: string, values: Readonly<Record<string, string>>): string =>
+  escapeHtml(text).replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
+
+/** Makes HTML of a text from a caller, which may run in the other direction. */
+export const given = (text: string): string => `<bdi class="given">${escapeHtml(text)}</bdi>`;
 
 /** Converts a CommonMark sentence to HTML. Only text in backticks is formatted. */
 export const inlineCode = (text: string): string =>
@@ -122,5 +132,12 @@ export function qualifiedLine(qualification: Parameters<typeof qualifiedParts>[0
   const link = list && `<a href="/trusted-lists/${qualification.listed?.listSha256}">${escapeHtml(list)}</a>`;
   return verdict + link + escapeHtml(after);
 }
+
+/** The link to the page that explains the words of verdicts. */
+export const meaningLink = `<a href="${meaningPath}">What this means</a>`;
+
+/** Says in plain words what it means that a time-stamp is not qualified, as HTML. The reason is in `qualifiedLine`. */
+export const notQualifiedLine = (reason: string | null | undefined): string =>
+  `${escapeHtml(notQualifiedSentence(reason)).replace(/^[^:]+/, '<strong>$&</strong>')} ${meaningLink}`;
 
 export { developmentSentence } from '../domain/qualification.ts';

@@ -94,7 +94,7 @@ test('S14: download and page name the files for the root of a batch; without the
     expect(said).toContain('The file has changed, or this is the token of a batch: use the .ers file.');
     expect(said).not.toMatch(/different file|is not what was stamped/);
   }
-  expect(await pasted(evidence.token, body.content_sha256)).toContain('The hash that you gave is what was stamped.');
+  expect(await pasted(evidence.token, body.content_sha256)).toContain('Yes: this is the fingerprint that was stamped.');
   const other = await pasted(evidence.token, randomHash());
   expect(other).toContain('The hash that you gave is not what was stamped');
   expect(other).not.toContain('batch');

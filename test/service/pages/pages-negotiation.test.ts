@@ -54,7 +54,7 @@ describe('/verify', () => {
     const { status, text } = await send({ token: lines, hash: hash.toUpperCase() });
     expect(status).toBe(200);
     expect(text).toContain('This is a test stamp');
-    expect(text).toContain('The hash that you gave is what was stamped, but this stamp is for trials');
+    expect(text).toMatch(/Yes: this is the fingerprint that was stamped\.<\/strong> This stamp is for trials/);
     expect((await send({ token: 'rubbish' })).text).toContain('not_base64:');
   });
 

@@ -116,8 +116,18 @@ describe('V10, V11: API, command and page agree about', () => {
       },
       'Not revoked, says the list of CN=Time-Stamping CA,O=qstamp development',
     ],
-    ['url-safe base64 without padding', stamp(plain.signer, -1).toString('base64url'), { verdict: 'valid' }, 'Match.'],
-    ['base64 in lines', base64(stamp(plain.signer, -1)).replace(/.{64}/g, '$&\r\n'), { verdict: 'valid' }, 'Match.'],
+    [
+      'url-safe base64 without padding',
+      stamp(plain.signer, -1).toString('base64url'),
+      { verdict: 'valid' },
+      'Yes: this is the fingerprint that was stamped.',
+    ],
+    [
+      'base64 in lines',
+      base64(stamp(plain.signer, -1)).replace(/.{64}/g, '$&\r\n'),
+      { verdict: 'valid' },
+      'Yes: this is the fingerprint that was stamped.',
+    ],
     [
       'an untrusted TSA',
       stamp(stranger.signer, -1),
@@ -164,7 +174,7 @@ describe('V10, V11: API, command and page agree about', () => {
     const judge = async (...hashes: string[]) =>
       (await postJson(service, '/api/v1/verify/v1/raw?details=true', { token, hash: upper, hashes })).body;
     expect(await judge(upper)).toMatchObject({ valid: true });
-    expect(await page(token, upper)).toContain('Match.');
+    expect(await page(token, upper)).toContain('Yes: this is the fingerprint that was stamped.');
     expect(await judge('0'.repeat(64))).toMatchObject({ valid: false, reason: expect.stringMatching(/^imprint_mismatch: /) });
     const unused = 'the hashes in other algorithms: the token holds one hash only';
     expect((await judge('0'.repeat(128))).not_checked).toContain(unused);

@@ -42,16 +42,16 @@ describe('tiers and states', () => {
     const workflow = await startWorkflow(service, { tier: 'qualified' });
     const address = `https://stamps.example/workflow/${workflow.id}`;
     const pageOf = async () => mainText(await (await service.fetch(`/workflow/${workflow.id}`)).text());
-    expect(await pageOf()).toMatch(/A test record without files.*test stamps of the provider mock/s);
+    expect(await pageOf()).toMatch(/recorded no file for .* yet.*This is a test record, with test stamps of the provider mock/s);
     const link = await mail.linkFor(workflow.id);
     expect(link).toMatch(/^https:\/\/stamps\.example\/api\/v1\/workflow\//);
     expect(mainText(await (await fetch(hereOf(link))).text())).toContain('makes test stamps only');
     const { status, body } = await stampOutput(service, workflow);
     expect([status, body]).toMatchObject([201, { verify_url: `${address}#output-1`, workflow_anchor_url: address }]);
-    expect(await pageOf()).toMatch(/A test record of 1 file.*test stamps.*This service makes test stamps instead/s);
+    expect(await pageOf()).toMatch(/recorded 1 file so far for .*This is a test record.*This service makes test stamps instead/s);
     const completed = { status: 'completed', output_count: 1, verify_url: address };
     expect((await completeWorkflow(service, workflow)).body).toMatchObject(completed);
-    expect(await pageOf()).toMatch(/Completed, with test stamps.*A test record of 1 file/s);
+    expect(await pageOf()).toMatch(/Record closed, with test stamps.*recorded 1 file for .*This is a test record/s);
     expect((await verifyById(service, body.stamp_token_id)).body).toMatchObject({ valid: true, is_qualified: false, tsp_provider: 'mock' });
   });
 
