@@ -20,8 +20,8 @@ const otp = {
   ...both,
   link: `https://stamps.example/api/v1/workflow/${workflowId}/verify-user?challenge=Zm9v-_Zm9vZm9v`,
   confirmWith: 'link',
-  validUntil: '2026-11-21T12:16:07Z',
-  validMinutes: 30,
+  validUntil: '2026-11-24T12:16:07Z',
+  validMinutes: 4_320,
 } as const;
 const completion: CompletionMail = {
   ...both,
@@ -50,7 +50,7 @@ test.each<[string, () => ReturnType<typeof onWire>, (string | RegExp)[]]>([
     'a link: what it is for, how long it is valid, and to do nothing otherwise',
     () => verification({ operator }),
     [
-      ...[otp.link, workflowId, otp.stopLink, '30 minutes', '21 November 2026, 12:16:07 UTC', 'do nothing'],
+      ...[otp.link, workflowId, otp.stopLink, /works once, for 3 days, until/, '24 November 2026, 12:16:07 UTC', 'do nothing'],
       ...[/calls itself ["“]Cover Artist 2\.1["”]/, 'that you can read the mail of this address', 'You do not approve that work'],
       'Sent for Acme Stamps, https://acme.example, help@acme.example.',
     ],
