@@ -119,8 +119,10 @@ interface ErrorFacts {
 
 /** What the person asked for, by the start of the route's path. */
 const lookedFor = [
+  ['/workflow/:workflow_id/new-link', 'new_link'],
   ['/workflow/', 'workflow'],
   ['/api/v1/workflow/:workflow_id/verify-user', 'confirmation'],
+  ['/c/', 'confirmation'],
   ['/mail/stop/', 'stop'],
   ['/api/v1/verify/v1/token/', 'stamp'],
   ['/api/v1/sealed/', 'content'],
@@ -157,6 +159,7 @@ function wordsOf(what: LookedFor, { status, detail }: ErrorFacts): Words {
         ? incompleteForm
         : ['This address is not complete', `A part of the address is not valid. ${cut}`, ...(incomplete[what] ?? [])];
     case 429:
+      if (what === 'new_link') return tooManyLinks;
       return ['That was too often', 'Too many requests came from your address in a short time. Please wait a moment.'];
     case 503:
     case 504:
@@ -187,6 +190,11 @@ const missing: Readonly<Partial<Record<LookedFor, Words>>> = {
     'There is no content at this address. The address is a secret that opens one content: please check that it is complete.',
   ],
 };
+
+const tooManyLinks: Words = [
+  'No more links for now',
+  'Several mails went to this address in a short time. Please open the link in the newest one, and look among unwanted mail too. Later you can ask for a new link.',
+];
 
 const incompleteForm: Words = [
   'The form is not complete',

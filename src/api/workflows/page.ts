@@ -1,5 +1,5 @@
 import { documentedOutputTypes } from '../../shared/contract/workflow.ts';
-import { closingRecordPath, evidencePath, outputsPath, workflowPath } from '../../shared/domain/addresses.ts';
+import { closingRecordPath, evidencePath, newLinkPath, outputsPath, workflowPath } from '../../shared/domain/addresses.ts';
 import { publicNameOf } from '../../shared/domain/public-name.ts';
 import { laterStatusSentence, trialOf } from '../../shared/domain/qualification.ts';
 import { maskEmail, redactedEmail } from '../../shared/domain/recipient.ts';
@@ -10,6 +10,7 @@ import { count, dateText, qualifiedLine } from '../../shared/views/format.ts';
 import { markOfStamp, type StampMark } from '../verification/index.ts';
 import { isTierServed } from './access.ts';
 import type { RecomputedChain } from './chain-proof.ts';
+import { mayAskForLink } from './mail-links.ts';
 import { type OutputRow, proveWorkflow, type Seal, type WorkflowFault } from './proof.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
@@ -79,6 +80,7 @@ export async function readWorkflowPage(tools: WorkflowTools, workflowId: string,
     emailVerifiedAt: workflow.emailVerifiedAt?.toISOString() ?? null,
     confirmWith: workflow.confirmedWith ?? config.CONFIRM_WITH,
     mail: linkMailStateOf(workflow),
+    link: linkOf(workflow, now),
     briefingHash: workflow.briefingHash,
     /** `unqualifiedTotal` is as recorded, for all pages. For the rows of this page, the verified values count instead. */
     outputs: { rows, total, unqualifiedTotal: end?.unqualifiedTotal ?? 0, page, pageSize: outputsPerPage },
@@ -89,6 +91,13 @@ export async function readWorkflowPage(tools: WorkflowTools, workflowId: string,
     find: query.find === undefined ? null : { hash: query.find, sequenceNumbers: await findOutputs(tools, workflowId, query.find, chain) },
     shownAt: new Date(now).toISOString(),
   };
+}
+
+/** The mailed link, while the record waits for its client: when it ends or ended, and the button for a new link if a visitor may press it. */
+function linkOf(workflow: WorkflowRecord, nowMs: number) {
+  if (workflow.status !== 'pending' || workflow.redactedAt || readStatus(snapshotOf(workflow), nowMs) !== 'pending') return null;
+  const newLinkUrl = mayAskForLink(workflow, undefined, nowMs) ? newLinkPath(workflow._id) : null;
+  return { endsAt: workflow.challenge?.expiresAt.toISOString() ?? null, newLinkUrl };
 }
 
 /** The name that the agent gave itself; null if redaction removed it. If it contains the client's e-mail address, the address is masked. */

@@ -42,7 +42,7 @@ import type { WorkflowTools } from './workflow-tools.ts';
  * limit of a workflow.
  */
 export function registerWorkflowRoutes(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
-  const { limits, mistakes, identifyProduct, judgeCallback, baseUrl } = context;
+  const { mistakes, identifyProduct, judgeCallback, baseUrl } = context;
   const mailLimits = createMailLimits(context, tools);
 
   const parseStartOfStranger = createRequestParser({ headers: idempotencyHeadersOfAddress, body: withCallbackRule(workflowStartRequest) });
@@ -84,18 +84,9 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     baseUrl: baseUrl(),
   });
 
-  const limitResends = limits.by({
-    name: 'workflow-resend',
-    points: resendsPerHour,
-    durationSeconds: 3_600,
-    key: (request) => parsePath(request).path.workflow_id,
-  });
   app.post('/api/v1/workflow/:workflow_id/resend', { config: { contract: resendContract } }, async (request, reply) => {
     const workflow = await open(request, reply);
-    const passLimit = async () => {
-      await limitResends(request, reply);
-      await mailLimits.mail(request, reply, workflow.email);
-    };
+    const passLimit = () => mailLimits.resend(request, reply, workflow.email);
     return sendAnswer(reply, 202, await resendLink(tools, workflow, { ...commandOf(request), passLimit }));
   });
 
@@ -186,7 +177,8 @@ const resendsPerHour = 3;
 
 /**
  * Creates the limits of requests that mail a link. `mail` counts a mail to one recipient, whoever asks for it. `start` counts a start for the address
- * that asks, and its mail. A start that is refused for its recipient does not count for the address (W25).
+ * that asks, and its mail. A start that is refused for its recipient does not count for the address (W25). `resend` counts a new link for its
+ * workflow, and its mail.
  *
  * @throws ServiceError `recipient_limited`, `recipient_blocked`, `rate_limited`, `store_unavailable`
  */
@@ -207,13 +199,25 @@ export function createMailLimits({ config, limits, limitStarts }: ServerContext,
     await orGiveBack(mail(request, reply, address), () => limitStarts.giveBack(request, reply));
   }
 
+  const limitResends = limits.by({
+    name: 'workflow-resend',
+    points: resendsPerHour,
+    durationSeconds: 3_600,
+    key: (request) => parsePath(request).path.workflow_id,
+  });
+
+  async function resend(request: FastifyRequest, reply: FastifyReply, address: string): Promise<void> {
+    await limitResends(request, reply);
+    await mail(request, reply, address);
+  }
+
   const orGiveBack = (counted: Promise<void>, giveBack: () => Promise<void>) =>
     counted.catch(async (error) => {
       await giveBack();
       throw error;
     });
 
-  return { mail, start };
+  return { mail, start, resend };
 }
 
 const tag = 'Workflow';

@@ -181,6 +181,9 @@ export const outputHeaders = idempotencyHeaders.extend(preferHeaders.shape).exte
 /** The query parameter of verify-user: the challenge from the e-mail. If it is absent, it becomes an empty text, which is never valid. */
 export const verifyUserQuery = z.object({ challenge: text().default('') });
 
+/** The path parameters of the same link in its short form. */
+export const mailedLinkParameters = workflowIdPath.extend({ challenge: text() });
+
 /** The answer of verify-user for clients that ask for JSON (E12). */
 export const verifyUserResponse = z
   .object({

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { evidencePath, stopMailPath, verifyUserPath, workflowPath } from '../../shared/domain/addresses.ts';
+import { evidencePath, mailedLinkPath, stopMailPath, workflowPath } from '../../shared/domain/addresses.ts';
 import { type ConfirmWith, mintChallenge } from '../../shared/domain/challenge.ts';
 import { publicNameOf, quotableName } from '../../shared/domain/public-name.ts';
 import { trialOf } from '../../shared/domain/qualification.ts';
@@ -90,7 +90,7 @@ export async function sendOtpMail(tools: WorkerTools, job: JobPayload<'otp-mail'
     build: (parts) =>
       buildOtpMessage(engine, {
         ...parts,
-        link: `${baseUrl}${verifyUserPath(workflowId, challenge)}`,
+        link: `${baseUrl}${mailedLinkPath(workflowId, challenge)}`,
         confirmWith: config.CONFIRM_WITH,
         validUntil: validUntil.toISOString(),
         validMinutes: config.OTP_TTL_MINUTES,
@@ -168,7 +168,7 @@ interface ClientMail {
 
 /** The contents of the mail with a challenge. */
 interface OtpMail extends ClientMail {
-  /** Absolute URL of verify-user with the challenge, which is the secret in the mail. */
+  /** Absolute URL of the link, with the challenge, which is the secret in the mail. */
   readonly link: string;
   readonly confirmWith: ConfirmWith;
   /** RFC 3339, UTC. */

@@ -18,7 +18,7 @@ const both = {
 };
 const otp = {
   ...both,
-  link: `https://stamps.example/api/v1/workflow/${workflowId}/verify-user?challenge=Zm9v-_Zm9vZm9v`,
+  link: `https://stamps.example/c/${workflowId}/Zm9v-_Zm9vZm9v`,
   confirmWith: 'link',
   validUntil: '2026-11-24T12:16:07Z',
   validMinutes: 4_320,

@@ -28,7 +28,7 @@ test('start, verify, stamp, complete, page: the whole workflow (W4, W6, W8, W9, 
   expect((await completeWorkflow(service, workflow)).status).toBe(409);
 
   const link = await mail.linkFor(workflow.id);
-  expect(link.startsWith(`${service.url}/api/v1/workflow/${workflow.id}/verify-user?challenge=`)).toBe(true);
+  expect(link.startsWith(`${service.url}/c/${workflow.id}/`)).toBe(true);
   const opened = await fetch(link);
   expect(opened.status).toBe(200);
   expect(opened.headers.get('content-type')).toBe('text/html; charset=utf-8');
