@@ -6,7 +6,7 @@ import { maskEmail, redactedEmail } from '../../shared/domain/recipient.ts';
 import type { WorkflowTier } from '../../shared/domain/stamp.ts';
 import { type LinkMailState, readStatus } from '../../shared/domain/workflow-state.ts';
 import { linkMailStateOf, snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
-import { count, dateText, qualifiedLine } from '../../shared/views/format.ts';
+import { count, dateText, plural, qualifiedLine } from '../../shared/views/format.ts';
 import { markOfStamp, type StampMark } from '../verification/index.ts';
 import { isTierServed } from './access.ts';
 import type { RecomputedChain } from './chain-proof.ts';
@@ -140,6 +140,7 @@ export function workflowViewOf(page: WorkflowPage) {
   const unqualified = Math.max(pageCount > 1 ? outputs.unqualifiedTotal : 0, countUnqualified(outputs.rows)) + countUnqualified(seals);
   return {
     ...page,
+    documentTitle: documentTitleOf(page, isClaimed, isTest),
     isClaimed,
     isTest,
     isDevelopment: isTest && trials.includes('development'),
@@ -160,6 +161,16 @@ export function workflowViewOf(page: WorkflowPage) {
     hasRecordOwnWords: differsFromRoot(page),
     compared: comparedOf(page),
   };
+}
+
+/** The title of the page, which chat programs show beside a link to it. It names nobody. */
+function documentTitleOf({ outputs: { total }, root, startedAt }: WorkflowPage, isClaimed: boolean, isTest: boolean): string {
+  if (!isClaimed) return 'Record of a workflow';
+  const day = dateText(root?.stamp.stampedAt ?? startedAt);
+  const files = plural(total, 'file');
+  if (isTest) return `Test record: ${files}, ${day}`;
+  if (total === 0) return `Record without files, ${day}`;
+  return root ? `${files}, ${day}` : `${files} so far, ${day}`;
 }
 
 /** A proved stamp has no mark if the page claims nothing. */
