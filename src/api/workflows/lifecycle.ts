@@ -97,6 +97,7 @@ export async function startWorkflow(tools: WorkflowTools, command: StartCommand)
       otp_sent_to: request.user_email,
       expires_at: stored.expiresAt.toISOString(),
       status: 'pending',
+      page_url: addressOf(workflowPath(workflowId)),
     },
     isReplayed: !isNew,
   };
