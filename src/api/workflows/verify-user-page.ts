@@ -132,7 +132,7 @@ function wordsOf(outcome: ChallengeOutcome, isButton: boolean): ChallengeWords {
 
 const askOperator = 'Ask the operator of the agent to send you a new link.';
 const byButton =
-  'If you need a new link, press the button: we mail it to the address of this record, and to no other. It ends all older links.';
+  'If you need a new link, press the button: we mail it to the address of this record, and to no other. The new link ends all older ones.';
 
 const next = 'the agent works on, and each file that it makes is stamped. If it closes the record, we mail you a link to it.';
 
