@@ -22,7 +22,7 @@ import { resendLinkForVisitor } from './lifecycle.ts';
 import { type ChallengeOutcome, isStopToken, lookAtChallenge, stopMails, verifyUser } from './mail-links.ts';
 import { outputPagePath, readWorkflowPage, workflowViewOf } from './page.ts';
 import { newLinkPageOf, verifyUserPageOf } from './verify-user-page.ts';
-import { createMailLimits } from './workflow-routes.ts';
+import { createMailLimits, resendErrors } from './workflow-routes.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 const tag = 'Workflow';
@@ -136,17 +136,7 @@ const newLinkContract = {
     'Mails a new link to the stored address and ends the old one, under the limits of a resend. Works after the mailed link has expired; before that only with ' +
     'the `challenge` of a link that was mailed. A body is ignored.',
   answers: { 202: page('The mail is queued.'), 404: page(unknownWorkflow) },
-  errors: [
-    'rate_limited',
-    'recipient_limited',
-    'recipient_blocked',
-    'conflict',
-    'gone',
-    'mail_unavailable',
-    'queue_unavailable',
-    'store_unavailable',
-    'mail_pending',
-  ],
+  errors: resendErrors.filter((code) => code !== 'not_found' && code !== 'idempotency_key_reused'),
 } satisfies OperationContract;
 
 /**

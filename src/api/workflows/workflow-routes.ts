@@ -238,6 +238,9 @@ const commonErrors = ['rate_limited', 'not_found', 'store_unavailable'] as const
 /** Errors of every operation that changes an open workflow. */
 const errorsOfOpenWorkflow = [...commonErrors, 'conflict', 'idempotency_key_reused', 'gone'] as const;
 
+const mailErrors = ['recipient_limited', 'recipient_blocked', 'mail_unavailable', 'queue_unavailable', 'mail_pending'] as const;
+export const resendErrors = [...errorsOfOpenWorkflow, ...mailErrors];
+
 const ofWorkflow = { tag, authentication: 'workflow', path: workflowIdPath } as const;
 
 const startContract = {
@@ -316,7 +319,7 @@ const resendContract = {
     'Works until the e-mail address is confirmed, even if the old link has expired or was tried too often. At most three an hour.',
   headers: idempotencyHeaders,
   answers: { 202: json('The mail is queued.', workflowResendResponse, replayed) },
-  errors: [...errorsOfOpenWorkflow, 'recipient_limited', 'recipient_blocked', 'mail_unavailable', 'queue_unavailable', 'mail_pending'],
+  errors: resendErrors,
 } satisfies OperationContract;
 
 const completeContract = {
