@@ -42,7 +42,7 @@ function metricsOfWorker({ METRICS_PORT: given }: NodeJS.ProcessEnv): NodeJS.Pro
 
 /** Says what a link in a mail is for: opening the wrong one could stop all mails to an address. */
 function labelOf(link: string): string {
-  if (link.includes('/verify-user')) return 'confirm: ';
+  if (link.includes('/c/')) return 'confirm: ';
   if (link.includes('/mail/stop/')) return 'stop these mails: ';
   return link.endsWith('/evidence.zip') ? 'evidence: ' : '';
 }

@@ -66,7 +66,7 @@ async function prepare(): Promise<{ workflow: StartedWorkflow; values: Record<st
     workflow_id: workflow.id,
     token_id: String(sealed.token_id),
     secret: String(sealed.sealed_storage_url).split('/').at(-1) ?? '',
-    challenge: new URL(link).searchParams.get('challenge') ?? '',
+    challenge: link.split('/').at(-1) ?? '',
     token: stopLink.split('/').at(-1) ?? '',
     output_hash,
     sha256: '0'.repeat(64),
@@ -100,7 +100,7 @@ const seriousFindings = async (page: Page): Promise<string[]> =>
 
 /** A completed workflow takes nothing new, fresh evidence is not renewed, and this service has no trusted lists. */
 const refused =
-  /^(stampWorkflowOutputs?|resendWorkflowLink|verifyWorkflowUser|completeWorkflowVerification|renewEvidence|downloadTrustedList)$/;
+  /^(stampWorkflowOutputs?|resendWorkflowLink|verifyWorkflowUser|completeWorkflowVerification|openMailedLink|confirmMailedLink|mailNewLink|renewEvidence|downloadTrustedList)$/;
 
 const { workflow, values, file } = await prepare();
 

@@ -17,7 +17,9 @@ const looks = [
   ...['mixed', 'named', 'broken', 'claimed'].map((name) => `/workflow/${name}`),
   ...['/verify/qualified', '/verify/differing', '/verify/claimed', '/verify/refused', '/verify-user/1', '/verify-user/10'],
   ...['/error/no-workflow', '/status/operational', '/status/degraded', '/status/outage', '/verify', '/', '/what-this-means'],
-  ...(isLong ? ['completed', 'pending', 'unserved', 'not_proved', 'long', 'found', 'thousand'].map((name) => `/workflow/${name}`) : []),
+  ...(isLong
+    ? ['completed', 'pending', 'linkEnded', 'unserved', 'not_proved', 'long', 'found', 'thousand'].map((name) => `/workflow/${name}`)
+    : []),
   ...(isLong ? ['/verify/mock', '/verify/not_proved', '/verify-user/0', '/verify-user/3', '/error/too-often', '/status/fresh'] : []),
 ];
 

@@ -65,7 +65,7 @@ const workflowWithMail: Trial = {
     const { Text }: { Text: string } = JSON.parse(
       (await fetchText(`${deployment.mailUrl}/api/v1/message/${mail.ID}`, 'application/json')).text,
     );
-    const link = /http:\/\/127\.0\.0\.1:\S+verify-user\S+|http:\/\/127\.0\.0\.1:\S+/.exec(Text)?.[0] ?? '';
+    const link = /http:\/\/127\.0\.0\.1:\S+\/c\/\S+|http:\/\/127\.0\.0\.1:\S+/.exec(Text)?.[0] ?? '';
     const opened = await fetchText(link, 'application/json');
     if (opened.status !== 200) throw new Error(`the link answers ${opened.status}: ${opened.text}`);
     await workflow.stampText('The summary.');

@@ -104,6 +104,9 @@ export const scenario: readonly Step[] = [
   { operation: 'resendWorkflowLink', ...workflow, status: 202 },
   { operation: 'verifyWorkflowUser', path: workflow.path, query: { challenge: 'A'.repeat(43) }, status: 403 },
   { operation: 'completeWorkflowVerification', path: workflow.path, query: { challenge: 'A'.repeat(43) }, status: 403 },
+  { operation: 'openMailedLink', path: { ...workflow.path, challenge: 'A'.repeat(43) }, status: 403 },
+  { operation: 'confirmMailedLink', path: { ...workflow.path, challenge: 'A'.repeat(43) }, status: 403 },
+  { operation: 'mailNewLink', path: workflow.path, status: 409 },
   { operation: 'showMailStop', ...strangeStopLink, status: 404 },
   { operation: 'stopMails', ...strangeStopLink, status: 404 },
   {

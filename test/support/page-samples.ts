@@ -96,6 +96,7 @@ const facts = {
   emailVerifiedAt: '2026-11-21T09:14:02Z',
   confirmWith: 'link',
   mail: 'sent',
+  link: null,
   briefingHash: sha256Of(briefing),
   published: { outputsUrl: `/workflow/${workflowId}/outputs.json`, closingRecordUrl: `/workflow/${workflowId}/closing-record.json` },
   evidence: { jsonUrl: `/workflow/${workflowId}/evidence.json`, zipUrl: `/workflow/${workflowId}/evidence.zip` },
@@ -121,6 +122,7 @@ function closed(
 const completed: WorkflowPage = closed(outputsPage(12));
 
 const open = { ...completed, proof: { kind: 'open' }, completedAt: null, root: null, closingRecord: null, evidence: null } as const;
+const waiting = { status: 'pending', emailVerifiedAt: null, link: { endsAt: '2026-11-24T09:12:46Z', newLinkUrl: null } } as const;
 const qualified = () => true;
 const reason = 'record_mismatch: The stored token does not match its record.';
 const notProved = { qualification: null, verdict: { kind: 'not_proved' } } as const;
@@ -166,8 +168,9 @@ export const workflowSamples = {
   oneReal: closed(outputsPage(1, { isQualified: qualified }), { isQualified: true }),
   three: { ...sealed(closed(outputsPage(3)), ofAcme), title: 'Annual report 2026', outputs: ofAcmeAll(3) },
   forty: { ...sealed(closed(outputsPage(40)), ofAcme), title: 'Annual report 2026', outputs: ofAcmeAll(40) },
-  pending: { ...open, status: 'pending', tier: 'standard', emailVerifiedAt: null, outputs: outputsPage(3) },
-  undelivered: { ...open, status: 'pending', emailVerifiedAt: null, mail: 'failed', outputs: outputsPage(0) },
+  pending: { ...open, ...waiting, tier: 'standard', outputs: outputsPage(3) },
+  linkEnded: { ...open, ...waiting, link: { ...waiting.link, newLinkUrl: `/workflow/${workflowId}/new-link` }, outputs: outputsPage(0) },
+  undelivered: { ...open, ...waiting, mail: 'failed', outputs: outputsPage(0) },
   unserved: { ...open, status: 'active', tier: 'qualified', isTierServed: false, outputs: outputsPage(0) },
   empty: { ...open, status: 'active', outputs: outputsPage(0) },
   closedEmpty: closed(outputsPage(0)),
@@ -201,18 +204,21 @@ const outcomes: readonly VerifyUserFacts['outcome'][] = [
   { kind: 'verified', requester },
   { kind: 'wrong', triesLeft: 3 },
   { kind: 'wrong', triesLeft: 0 },
-  ...(['challenge_expired', 'challenge_used', 'challenge_exhausted', 'challenge_replaced'] as const).map((kind) => ({ kind })),
-  ...(['workflow_expired', 'workflow_closed', 'email_redacted'] as const).map((kind) => ({ kind })),
+  ...(['challenge_expired', 'challenge_used', 'challenge_exhausted', 'challenge_replaced'] as const).map((kind) => ({
+    ...{ kind, canAskAgain: kind === 'challenge_expired' || kind === 'challenge_replaced' },
+  })),
+  ...(['workflow_expired', 'workflow_closed', 'email_redacted'] as const).map((kind) => ({ kind, canAskAgain: false })),
 ];
 const withButton: readonly VerifyUserFacts['outcome'][] = [
   { kind: 'open', requester },
   { kind: 'verified', requester: unnamed },
-  { kind: 'challenge_used' },
+  { kind: 'challenge_used', canAskAgain: false },
 ];
 const verifyUserFacts = (outcome: VerifyUserFacts['outcome'], confirmWith: VerifyUserFacts['confirmWith']): VerifyUserFacts => ({
   outcome,
   confirmWith,
   workflowId,
+  challenge: 'Zm9v',
   workflowUrl: `/workflow/${workflowId}`,
   makesTestStamps: false,
 });

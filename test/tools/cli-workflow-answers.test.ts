@@ -90,19 +90,19 @@ describe('add', () => {
     ['saves no token of the mock provider', 404, '{"detail":"None."}', null],
   ])('%s', async (_what, status, answer, token) => {
     const { url, seen } = await startStub((response, { line }) => {
-      if (line.endsWith('/stamp')) sendJson(response, 201, output);
+      if (line.includes('/stamp?')) sendJson(response, 201, output);
       else response.writeHead(status, { 'content-type': 'application/json' }).end(answer);
     });
     const { run, json } = inFolder({ 'a.txt': 'a' }, url);
     expect(await run('add a.txt')).toMatchObject({ code: 0, stdout: 'a.txt (1 byte): output 3 (text), saved as a.txt.qstamp.json\n' });
-    const asked = [`POST /api/v1/workflow/${workflowId}/stamp`, `GET /api/v1/verify/v1/token/${stampId}/token`];
+    const asked = [`POST /api/v1/workflow/${workflowId}/stamp?details=true`, `GET /api/v1/verify/v1/token/${stampId}/token`];
     expect(seen.map(({ line }) => line)).toEqual(asked);
     expect(json('a.txt.qstamp.json')).toMatchObject({ kind: 'workflow_output', output, token, workflow_id: workflowId });
   });
 
   test('an output is saved even if its token cannot be fetched, with a message: exit code 4', async () => {
     const { url } = await startStub((response, { line }) =>
-      line.endsWith('/stamp') ? sendJson(response, 201, output) : sendJson(response, 500, { detail: 'Broken.' }),
+      line.includes('/stamp?') ? sendJson(response, 201, output) : sendJson(response, 500, { detail: 'Broken.' }),
     );
     const { run, json } = inFolder({ 'a.txt': 'a', 'b.txt': 'b' }, url);
     const said =
@@ -115,7 +115,7 @@ describe('add', () => {
 
   test('adds the files of a folder in the order of their paths, stops at the first failure, and goes on when it is run again', async () => {
     const { url, seen } = await startStub((response, { line }, attempt) => {
-      if (!line.endsWith('/stamp')) sendJson(response, 404, { detail: 'None.' });
+      if (!line.includes('/stamp?')) sendJson(response, 404, { detail: 'None.' });
       else if (attempt !== 5) sendJson(response, 201, output);
       else sendJson(response, 409, { detail: 'The workflow has ended.' });
     });
@@ -132,7 +132,7 @@ describe('add', () => {
     expect(seen.filter(({ line }) => line.endsWith('/token'))).toHaveLength(6);
     writeFileSync(path('out/b.txt'), 'changed');
     expect(await add()).toMatchObject({ code: 5, stderr: expect.stringMatching(/^out\/b\.txt: it was stamped as output 3 /) });
-    const hashes = seen.filter(({ line }) => line.endsWith('/stamp')).map(({ body }) => JSON.parse(body).output_hash);
+    const hashes = seen.filter(({ line }) => line.includes('/stamp?')).map(({ body }) => JSON.parse(body).output_hash);
     expect(hashes).toEqual([names[0], names[1], names[2], names[2], names[3]].map((name) => sha256(name!)));
   });
 });

@@ -161,7 +161,7 @@ export class Qstamp extends Stamping<Answered<StampToken>> {
     const headers = { ...known, ...keyedHeaders({ idempotencyKey }) };
     const body = { ...rest, briefing_hash: hash };
     const call = { signal, timeout, maxRetries, headers: own };
-    const path = '/api/v1/workflow/start';
+    const path = detailed('/api/v1/workflow/start');
     const started = await this.#access.exchange.send<WorkflowStartResponse>({ method: 'POST', path, headers, body, options: call });
     return new Workflow(this.#access, started, started);
   }

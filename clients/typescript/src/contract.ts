@@ -174,6 +174,8 @@ export interface WorkflowStartResponse {
   readonly expires_at: string;
   /** `pending` on creation */
   readonly status: string;
+  /** the public page, which you can give to the client at once; only with `details=true` */
+  readonly page_url?: string;
 }
 
 export interface WorkflowStampResponse {
@@ -184,6 +186,10 @@ export interface WorkflowStampResponse {
   readonly verify_url: string;
   /** the workflow page */
   readonly workflow_anchor_url: string;
+  /** the time of its stamp; only with `details=true` */
+  readonly issued_at?: string;
+  /** covers this output and all before it: keep it, and nobody can change them without your noticing; only with `details=true` */
+  readonly chain_hash?: string;
 }
 
 export interface AcceptedOutput {

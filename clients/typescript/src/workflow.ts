@@ -14,6 +14,7 @@ import { type Answered, type Call, type CallOptions, type Exchange, waitFor } fr
 import { type Outcome, sendInPieces } from './outcomes.ts';
 import {
   checkedHash,
+  detailed,
   endOf,
   type KeyedOptions,
   keyedHeaders,
@@ -92,7 +93,7 @@ export class OutputStamping<Made> {
   }
 
   #call(operation: string, options: KeyedOptions, isKnown: boolean): Call {
-    const call = this.#turns.post(operation, options, isKnown);
+    const call = this.#turns.post(detailed(operation), options, isKnown);
     return { ...call, headers: { ...call.headers, ...this.#preference } };
   }
 }

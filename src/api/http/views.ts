@@ -23,10 +23,10 @@ const styledKinds = ['docs', 'start', 'status', 'verify', 'workflow'];
  * Reads the files that browsers may fetch, by their paths below the common prefix of all assets; scripts import each other by these paths. Pages use
  * the same proof code as the service, and the hash functions of an npm package. Each kind of page has one style sheet, made from its parts.
  */
-function readAssets(): ReadonlyMap<string, string> {
-  const assets = new Map<string, string>();
+function readAssets(): ReadonlyMap<string, Buffer> {
+  const assets = new Map<string, Buffer>();
   const add = (at: string, folder: string, files = readdirSync(folder).sort()) => {
-    for (const file of files) assets.set(at + file, readFileSync(join(folder, file), 'utf8'));
+    for (const file of files) assets.set(at + file, readFileSync(join(folder, file)));
   };
   add('', join(viewsFolder, 'assets'));
   add('proof/', fileURLToPath(new URL('../../shared/proof', import.meta.url)));
@@ -40,14 +40,17 @@ function readAssets(): ReadonlyMap<string, string> {
     ['base', 'document', 'tones', 'tables', 'forms', ...own, 'print']
       .map((part) => readFileSync(join(viewsFolder, 'styles', `${part}.css`), 'utf8'))
       .join('\n');
-  assets.set('plain.css', sheetOf());
-  for (const kind of styledKinds) assets.set(`${kind}.css`, sheetOf(kind));
+  assets.set('plain.css', Buffer.from(sheetOf()));
+  for (const kind of styledKinds) assets.set(`${kind}.css`, Buffer.from(sheetOf(kind)));
   return assets;
 }
 
 /** Returns the scripts that a script imports, and those that they import, by the names under which they are served. */
-function importedBy(script: string, assets: ReadonlyMap<string, string>, known = new Set<string>()): ReadonlySet<string> {
-  for (const [, path = ''] of assets.get(script)?.matchAll(/^(?:import|export|\}) .*from '(\.[^']+)';$/gm) ?? []) {
+function importedBy(script: string, assets: ReadonlyMap<string, Buffer>, known = new Set<string>()): ReadonlySet<string> {
+  for (const [, path = ''] of assets
+    .get(script)
+    ?.toString()
+    .matchAll(/^(?:import|export|\}) .*from '(\.[^']+)';$/gm) ?? []) {
     const imported = posix.join(posix.dirname(script), path);
     if (known.has(imported)) continue;
     known.add(imported);
@@ -67,16 +70,32 @@ function registerAssets(app: FastifyInstance) {
   for (const [name, text] of assets) digest.update(name).update(text);
   const prefix = `/assets/${digest.digest('hex').slice(0, 12)}/`;
   for (const [name, text] of assets) {
-    const type = name.endsWith('.css') ? 'text/css' : 'application/javascript';
     app.get(prefix + name, (_request, reply) =>
-      reply.type(`${type}; charset=utf-8`).header('cache-control', 'public, max-age=31536000, immutable').send(text),
+      sendAsset(reply.header('cache-control', 'public, max-age=31536000, immutable'), name, text),
     );
   }
+  const icon = assets.get('favicon.ico')!;
+  app.get('/favicon.ico', (_request, reply) => sendAsset(reply.header('cache-control', 'public, max-age=86400'), 'favicon.ico', icon));
   const urlOf = (file: string): string => {
     if (!assets.has(file)) throw new Error(`there is no asset ${file}`);
     return prefix + file;
   };
   return { urlOf, modulesOf: (script: string): string[] => [...importedBy(script, assets)].map(urlOf) };
+}
+
+const typeOfAsset: Readonly<Record<string, string>> = {
+  css: 'text/css; charset=utf-8',
+  ico: 'image/x-icon',
+  js: 'application/javascript; charset=utf-8',
+  png: 'image/png',
+  svg: 'image/svg+xml',
+};
+
+/** Other sites may show our pictures, beside a link to one of our pages. */
+function sendAsset(reply: FastifyReply, name: string, content: Buffer): FastifyReply {
+  const ending = name.split('.').at(-1)!;
+  if (ending === 'png') reply.header('cross-origin-resource-policy', 'cross-origin');
+  return reply.type(typeOfAsset[ending]!).send(content);
 }
 
 /** Makes a QR code as one SVG path of dark squares, in a view box of `size` modules. This includes the empty border of four modules. */
@@ -94,13 +113,16 @@ declare module 'fastify' {
 }
 
 /** Adds `reply.page` and serves the assets. Call it on the root instance, so that every route sees the decorators. */
-export async function registerViews(app: FastifyInstance, { operator }: { operator: Operator | null }): Promise<void> {
+export async function registerViews(
+  app: FastifyInstance,
+  { operator, baseUrl }: { operator: Operator | null; baseUrl: () => string },
+): Promise<void> {
   const assets = registerAssets(app);
   await app.register(fastifyView, {
     engine: { eta: createViewEngine(assets) },
     root: viewsFolder,
     production: true,
-    defaultContext: { operator, qrCode },
+    defaultContext: { operator, qrCode, absolute: (path: string) => baseUrl() + path },
   });
   app.decorateReply('page', function page(this: FastifyReply, name: keyof PageModels, model: PageModels[keyof PageModels]) {
     // A page shows the current state, so caches must ask again each time. The page of verify-user must not be stored at all.
@@ -119,8 +141,10 @@ interface ErrorFacts {
 
 /** What the person asked for, by the start of the route's path. */
 const lookedFor = [
+  ['/workflow/:workflow_id/new-link', 'new_link'],
   ['/workflow/', 'workflow'],
   ['/api/v1/workflow/:workflow_id/verify-user', 'confirmation'],
+  ['/c/', 'confirmation'],
   ['/mail/stop/', 'stop'],
   ['/api/v1/verify/v1/token/', 'stamp'],
   ['/api/v1/sealed/', 'content'],
@@ -157,6 +181,7 @@ function wordsOf(what: LookedFor, { status, detail }: ErrorFacts): Words {
         ? incompleteForm
         : ['This address is not complete', `A part of the address is not valid. ${cut}`, ...(incomplete[what] ?? [])];
     case 429:
+      if (what === 'new_link') return tooManyLinks;
       return ['That was too often', 'Too many requests came from your address in a short time. Please wait a moment.'];
     case 503:
     case 504:
@@ -187,6 +212,11 @@ const missing: Readonly<Partial<Record<LookedFor, Words>>> = {
     'There is no content at this address. The address is a secret that opens one content: please check that it is complete.',
   ],
 };
+
+const tooManyLinks: Words = [
+  'No more links for now',
+  'Several mails went to this address in a short time. Please open the link in the newest one, and look among unwanted mail too. Later you can ask for a new link.',
+];
 
 const incompleteForm: Words = [
   'The form is not complete',

@@ -22,6 +22,15 @@ export async function answerOne<Made, Accepted extends { readonly verify_url: st
   return answer.accepted;
 }
 
+/** Shortens each finished answer with `brief`, for a client that does not ask for details (E15). */
+export const inBrief = <Made, Accepted>(
+  { answers, isReplayed }: Answers<Made, Accepted>,
+  brief: (made: Made) => Made,
+): Answers<Made, Accepted> => ({
+  answers: answers.map((each) => each.then((answer) => ('made' in answer ? { made: brief(answer.made) } : answer))),
+  isReplayed,
+});
+
 /** An answer with more items than this counts as large: with tokens of a TSA it has about 1 MiB. */
 const mostItemsOfSmallAnswer = 100;
 

@@ -97,7 +97,7 @@ export interface StoredStampJudge {
 /**
  * Looks for stamps in the store and verifies them (V9). Returns their replies by id. A stamp that does not verify counts as missing; its `verify_url`
  * shows the reason. The stamp of an output counts as found only when the output has its number. It is not verified, because the answer contains only
- * the output's ids and number.
+ * the output's ids, number and link, and the recorded time.
  */
 export async function findReplies(
   { stamps, outputs }: Store,
@@ -107,9 +107,9 @@ export async function findReplies(
   const stored = await stamps.findMany(tokenIds);
   const ofWorkflows = new Map(stored.filter(({ caller }) => caller.kind === 'workflow').map((stamp) => [stamp.tokenId, stamp]));
   const numbered = ofWorkflows.size > 0 ? await outputs.findByTokens([...ofWorkflows.keys()]) : [];
-  const replies = numbered.map(({ tokenId, outputId, sequenceNumber }) => ({
+  const replies = numbered.map(({ tokenId, outputId, sequenceNumber, chainHash }) => ({
     ...stampedReplyOf(ofWorkflows.get(tokenId)!),
-    output: { outputId, sequenceNumber },
+    output: { outputId, sequenceNumber, chainHash },
   }));
   const judged = judgeAll(
     stampJudge,

@@ -13,7 +13,7 @@ export function registerStamps(app: FastifyInstance, context: ServerContext, too
   registerSealedRoutes(app, context, tools);
 }
 
-export { answerBulk, answerOne } from './answers.ts';
+export { answerBulk, answerOne, inBrief } from './answers.ts';
 export { identify, type PassLimit } from './idempotency.ts';
 export { type Answers, fulfilRequest, type StampingRequest } from './request.ts';
 export { digestsOfSealed } from './sealed-contents.ts';

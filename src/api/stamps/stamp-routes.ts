@@ -33,7 +33,7 @@ import {
 } from '../http/operation.ts';
 import { addressKey, callerIdOf } from '../http/rate-limits.ts';
 import { createRequestParser, RequestValidationError } from '../http/validation.ts';
-import { answerBulk, answerOne } from './answers.ts';
+import { answerBulk, answerOne, inBrief } from './answers.ts';
 import type { Answers } from './request.ts';
 import { listStamps } from './stamp-list.ts';
 import { type StampCommand, stampAll } from './stamping.ts';
@@ -186,10 +186,8 @@ async function stamp(
   command: StampCommand,
 ): Promise<Answers<StampToken, AcceptedStamp>> {
   const patienceMs = patienceMsOf(readPrefer(request.headers.prefer));
-  const { answers, isReplayed } = await stampAll(tools, { ...command, patienceMs });
-  if (wantsDetails(request, query)) return { answers, isReplayed };
-  const brief = answers.map((each) => each.then((answer) => ('made' in answer ? { made: withoutDetails(answer.made) } : answer)));
-  return { answers: brief, isReplayed };
+  const stamped = await stampAll(tools, { ...command, patienceMs });
+  return wantsDetails(request, query) ? stamped : inBrief(stamped, withoutDetails);
 }
 
 const hash = '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824';

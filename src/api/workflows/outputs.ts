@@ -33,8 +33,8 @@ interface StampOutputsCommand extends StampingRequest<WorkflowStampRequest> {
 export function stampOutputs(tools: WorkflowTools, command: StampOutputsCommand): Promise<Answers<WorkflowStampResponse, AcceptedOutput>> {
   const { workflow, entries, isBulk, callerId } = command;
   const { store, submission, writes, clock, addressOf } = tools;
-  const madeAt = (tokenId: string, { outputId, sequenceNumber }: OutputPlace) =>
-    workflowStampResponseOf({ workflowId: workflow._id, tokenId, outputId, sequenceNumber }, addressOf);
+  const madeAt = (tokenId: string, stampedAt: string, { outputId, sequenceNumber, chainHash }: OutputPlace) =>
+    workflowStampResponseOf({ workflowId: workflow._id, tokenId, stampedAt, outputId, sequenceNumber, chainHash }, addressOf);
   return fulfilRequest(tools, command, {
     identity: {
       caller: `workflow:${workflow._id}`,
@@ -43,7 +43,7 @@ export function stampOutputs(tools: WorkflowTools, command: StampOutputsCommand)
     },
     findMade: async (named) => {
       const made = await store.outputs.findByTokens(named.map(({ tokenId }) => tokenId));
-      return new Map(made.map((output) => [output.tokenId, Promise.resolve(madeAt(output.tokenId, output))]));
+      return new Map(made.map((output) => [output.tokenId, Promise.resolve(madeAt(output.tokenId, output.stampedAt, output))]));
     },
     checkReady: async (count) => {
       checkState('stamp', workflow, clock());
@@ -53,7 +53,7 @@ export function stampOutputs(tools: WorkflowTools, command: StampOutputsCommand)
     },
     itemOf: ({ order, tokenId }, begunAt) => itemOf(tools, command, order, tokenId, begunAt),
     // A reply about an output always has its number.
-    madeOf: ({ tokenId }, reply) => madeAt(tokenId, reply.output!),
+    madeOf: ({ tokenId }, reply) => madeAt(tokenId, reply.issuedAt, reply.output!),
     failureOf: (tokenId, failed) => {
       if (failed.code === 'workflow_closed') return refusalError('conflict', 'workflow_closed');
       return failed.code === 'tier_unavailable' ? tierUnavailable() : failureOf(tokenId, failed);

@@ -1,18 +1,28 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorResponse } from '../../shared/contract/error.ts';
-import { stopTokenPath, verifyUserQuery, verifyUserResponse, workflowIdPath, workflowPageQuery } from '../../shared/contract/workflow.ts';
+import {
+  mailedLinkParameters,
+  stopTokenPath,
+  verifyUserQuery,
+  verifyUserResponse,
+  workflowIdPath,
+  workflowPageQuery,
+} from '../../shared/contract/workflow.ts';
 import { workflowPath } from '../../shared/domain/addresses.ts';
 import { type ConfirmWith, maxWrongTriesOfClient } from '../../shared/domain/challenge.ts';
+import { maskEmail } from '../../shared/domain/recipient.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { ServerContext } from '../http/context.ts';
 import { type AnswerContract, type OperationContract, page } from '../http/operation.ts';
 import { addressKey } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { sendErrorPage, wantsJson } from '../http/views.ts';
-import { refusalError, workflowExists } from './access.ts';
+import { findWorkflow, refusalError, workflowExists } from './access.ts';
+import { resendLinkForVisitor } from './lifecycle.ts';
 import { type ChallengeOutcome, isStopToken, lookAtChallenge, stopMails, verifyUser } from './mail-links.ts';
 import { outputPagePath, readWorkflowPage, workflowViewOf } from './page.ts';
-import { verifyUserPageOf } from './verify-user-page.ts';
+import { newLinkPageOf, verifyUserPageOf } from './verify-user-page.ts';
+import { createMailLimits, resendErrors } from './workflow-routes.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 const tag = 'Workflow';
@@ -95,37 +105,74 @@ const confirmContract = {
 
 const parseLink = createRequestParser(linkInput);
 
+/** The same link in the short form that mails have. */
+const parseShortLink = createRequestParser({ path: mailedLinkParameters });
+const shortOf = ({ query: _, ...contract }: typeof openContract | typeof confirmContract, id: string) => ({
+  ...{ ...contract, path: mailedLinkParameters, id },
+});
+
+/** The link in its two forms. The long one came first, and stays valid. */
+const links = [
+  {
+    address: '/c/:workflow_id/:challenge',
+    open: shortOf(openContract, 'openMailedLink'),
+    confirm: shortOf(confirmContract, 'confirmMailedLink'),
+    read: (request: FastifyRequest) => parseShortLink(request).path,
+  },
+  {
+    address: '/api/v1/workflow/:workflow_id/verify-user',
+    open: openContract,
+    confirm: confirmContract,
+    read: (request: FastifyRequest) => ({ ...parseLink(request).path, ...parseLink(request).query }),
+  },
+];
+
+const newLinkContract = {
+  ...linkInput,
+  tag,
+  id: 'mailNewLink',
+  summary: 'The button *Send me a new link* of our pages',
+  description:
+    'Mails a new link to the stored address and ends the old one, under the limits of a resend. Works after the mailed link has expired; before that only with ' +
+    'the `challenge` of a link that was mailed. A body is ignored.',
+  answers: { 202: page('The mail is queued.'), 404: page(unknownWorkflow) },
+  errors: resendErrors.filter((code) => code !== 'not_found' && code !== 'idempotency_key_reused'),
+} satisfies OperationContract;
+
 /**
- * Serves the link in the mail, and the button behind it (W6): a page, or JSON on request. Neither HEAD nor a prefetch consumes the challenge, and with
- * `CONFIRM_WITH=button` no GET does.
+ * Serves the link in the mail, the button behind it, and the button that mails a new link (W6): a page, or JSON on request. Neither HEAD nor a prefetch
+ * consumes the challenge, and with `CONFIRM_WITH=button` no GET does.
  */
 export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
-  const address = '/api/v1/workflow/:workflow_id/verify-user';
-  const { config, limits, mistakes } = context;
+  const { config, limits, mistakes, baseUrl } = context;
+  const mailLimits = createMailLimits(context, tools);
   const tries = limits.tries({
     name: 'wrong-challenge',
     points: maxWrongTriesOfClient,
     durationSeconds: config.OTP_TTL_MINUTES * 60,
   });
 
-  app.head(address, async (request, reply) => {
-    const { path } = parseLink(request);
+  async function answerHead(workflowId: string, request: FastifyRequest, reply: FastifyReply) {
     mistakes.checkUnknownIds(request, reply);
-    const isKnown = await workflowExists(tools, path.workflow_id);
+    const isKnown = await workflowExists(tools, workflowId);
     if (!isKnown) await mistakes.unknownId(request, reply);
     const status = isKnown ? 200 : 404;
     return reply.code(status).type('text/html; charset=utf-8').header('Cache-Control', 'no-store').send();
-  });
+  }
 
   /** Answers with the outcome of a challenge. `confirmWith`: what confirms the address. */
-  async function answer(request: FastifyRequest, reply: FastifyReply, confirmWith: ConfirmWith) {
-    const { path, query } = parseLink(request);
-    const workflowId = path.workflow_id;
+  async function answer(
+    link: ReturnType<(typeof links)[number]['read']>,
+    request: FastifyRequest,
+    reply: FastifyReply,
+    confirmWith: ConfirmWith,
+  ) {
+    const { workflow_id: workflowId, challenge } = link;
     reply.header('Cache-Control', 'no-store').header('Vary', 'Accept');
     const isJson = wantsJson(request);
     // Wrong challenges do not count as wrong tokens: each challenge has its own limit of tries (R5, W6).
     mistakes.checkUnknownIds(request, reply);
-    const attempt = { workflowId, challenge: query.challenge, requestId: request.id, address: addressKey(request), tries };
+    const attempt = { workflowId, challenge, requestId: request.id, address: addressKey(request), tries };
     const isOnlyOpened = request.method === 'GET' && confirmWith === 'button';
     const outcome = await (isOnlyOpened ? lookAtChallenge(tools, attempt) : verifyUser(tools, attempt, confirmWith));
     if (!outcome) {
@@ -135,7 +182,7 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
     }
     if (!isJson) {
       const { makesTestStamps } = tools;
-      const facts = { outcome, confirmWith, workflowId, workflowUrl: workflowPath(workflowId), makesTestStamps };
+      const facts = { outcome, confirmWith, workflowId, challenge, workflowUrl: workflowPath(workflowId), makesTestStamps };
       return reply.code(statusOf(outcome)).page('verify-user', verifyUserPageOf(facts));
     }
     if (outcome.kind === 'wrong') {
@@ -146,12 +193,26 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
     return { workflow_id: workflowId, status: outcome.kind === 'verified' ? 'active' : 'pending' };
   }
 
-  app.get(address, { exposeHeadRoute: false, config: { contract: openContract } }, async (request, reply) => {
-    if (isPrefetch(request)) throw new ServiceError('prefetch_refused', 'This link works only when a person opens it.');
-    return answer(request, reply, config.CONFIRM_WITH);
-  });
+  for (const { address, open, confirm, read } of links) {
+    app.head(address, async (request, reply) => answerHead(read(request).workflow_id, request, reply));
+    app.get(address, { exposeHeadRoute: false, config: { contract: open } }, async (request, reply) => {
+      if (isPrefetch(request)) throw new ServiceError('prefetch_refused', 'This link works only when a person opens it.');
+      return answer(read(request), request, reply, config.CONFIRM_WITH);
+    });
+    app.post(address, { config: { contract: confirm } }, async (request, reply) => answer(read(request), request, reply, 'button'));
+  }
 
-  app.post(address, { config: { contract: confirmContract } }, async (request, reply) => answer(request, reply, 'button'));
+  app.post('/workflow/:workflow_id/new-link', { config: { contract: newLinkContract } }, async (request, reply) => {
+    const { path, query } = parseLink(request);
+    const workflow = await mistakes.guard(request, reply, () => findWorkflow(tools, path.workflow_id));
+    const passLimit = () => mailLimits.resend(request, reply, workflow.email);
+    const command = { requestId: request.id, idempotencyKey: undefined, baseUrl: baseUrl(), passLimit };
+    await resendLinkForVisitor(tools, workflow, query.challenge, command);
+    reply.code(202).header('Cache-Control', 'no-store');
+    const { makesTestStamps } = tools;
+    const facts = { workflowId: workflow._id, workflowUrl: workflowPath(workflow._id), makesTestStamps };
+    return reply.page('verify-user', newLinkPageOf(facts, maskEmail(workflow.email)));
+  });
 }
 
 const statusOf = ({ kind }: ChallengeOutcome): number => (kind === 'verified' || kind === 'open' ? 200 : kind === 'wrong' ? 403 : 410);

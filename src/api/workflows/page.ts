@@ -1,5 +1,5 @@
 import { documentedOutputTypes } from '../../shared/contract/workflow.ts';
-import { closingRecordPath, evidencePath, outputsPath, workflowPath } from '../../shared/domain/addresses.ts';
+import { closingRecordPath, evidencePath, newLinkPath, outputsPath, workflowPath } from '../../shared/domain/addresses.ts';
 import { canBeShown, publicNameOf } from '../../shared/domain/public-name.ts';
 import { laterStatusSentence, trialOf } from '../../shared/domain/qualification.ts';
 import { maskEmail, redactedEmail } from '../../shared/domain/recipient.ts';
@@ -20,6 +20,7 @@ import {
 import { markOfStamp, type StampMark } from '../verification/index.ts';
 import { isTierServed } from './access.ts';
 import type { RecomputedChain } from './chain-proof.ts';
+import { mayAskForLink } from './mail-links.ts';
 import { type OutputRow, proveWorkflow, type Seal, type WorkflowFault } from './proof.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
@@ -89,6 +90,7 @@ export async function readWorkflowPage(tools: WorkflowTools, workflowId: string,
     emailVerifiedAt: workflow.emailVerifiedAt?.toISOString() ?? null,
     confirmWith: workflow.confirmedWith ?? config.CONFIRM_WITH,
     mail: linkMailStateOf(workflow),
+    link: linkOf(workflow, now),
     briefingHash: workflow.briefingHash,
     /** `unqualifiedTotal` is as recorded, for all pages. For the rows of this page, the verified values count instead. */
     outputs: { rows, total, unqualifiedTotal: end?.unqualifiedTotal ?? 0, page, pageSize: outputsPerPage },
@@ -99,6 +101,13 @@ export async function readWorkflowPage(tools: WorkflowTools, workflowId: string,
     find: query.find === undefined ? null : { hash: query.find, sequenceNumbers: await findOutputs(tools, workflowId, query.find, chain) },
     shownAt: new Date(now).toISOString(),
   };
+}
+
+/** The mailed link, while the record waits for its client: when it ends or ended, and the button for a new link if a visitor may press it. */
+function linkOf(workflow: WorkflowRecord, nowMs: number) {
+  if (workflow.status !== 'pending' || workflow.redactedAt || readStatus(snapshotOf(workflow), nowMs) !== 'pending') return null;
+  const newLinkUrl = mayAskForLink(workflow, undefined, nowMs) ? newLinkPath(workflow._id) : null;
+  return { endsAt: workflow.challenge?.expiresAt.toISOString() ?? null, newLinkUrl };
 }
 
 /** The name that the agent gave itself; null if redaction removed it. If it contains the client's e-mail address, the address is masked. */
@@ -145,6 +154,7 @@ export function workflowViewOf(page: WorkflowPage) {
   const claim: Claim = { isClaimed, isMarked: unqualified < stamps || !isOneKind };
   return {
     ...page,
+    documentTitle: documentTitleOf(page, isClaimed, isTest),
     isClaimed,
     isTest,
     isDevelopment: isTest && trials.includes('development'),
@@ -177,6 +187,16 @@ interface StampCounts {
   readonly stamps: number;
   readonly unqualified: number;
   readonly isMockShown: boolean;
+}
+
+/** The title of the page, which chat programs show beside a link to it. It names nobody. */
+function documentTitleOf({ outputs: { total }, root, startedAt }: WorkflowPage, isClaimed: boolean, isTest: boolean): string {
+  if (!isClaimed) return 'Record of a workflow';
+  const day = dateText(root?.stamp.stampedAt ?? startedAt);
+  const files = plural(total, 'file');
+  if (isTest) return `Test record: ${files}, ${day}`;
+  if (total === 0) return `Record without files, ${day}`;
+  return root ? `${files}, ${day}` : `${files} so far, ${day}`;
 }
 
 /** A proved stamp has no mark if the page claims nothing, or says the same of all stamps. */

@@ -1,9 +1,10 @@
+import { newLinkPath } from '../../shared/domain/addresses.ts';
 import type { ConfirmWith } from '../../shared/domain/challenge.ts';
 import type { ChallengeOutcome, RequesterNames } from './mail-links.ts';
 
 declare module '../http/views.ts' {
   interface PageModels {
-    readonly 'verify-user': ReturnType<typeof verifyUserPageOf>;
+    readonly 'verify-user': VerifyUserPage;
   }
 }
 
@@ -12,17 +13,35 @@ export interface VerifyUserFacts {
   /** What the page says that confirms the address. */
   readonly confirmWith: ConfirmWith;
   readonly workflowId: string;
+  /** The secret part of the link. */
+  readonly challenge: string;
   readonly workflowUrl: string;
   /** Whether this installation makes test stamps only. */
   readonly makesTestStamps: boolean;
 }
 
 /** Makes the model of the page behind the link in the mail. The page has a button if there is a text to show below it. */
-export function verifyUserPageOf({ outcome, confirmWith, ...facts }: VerifyUserFacts) {
+export function verifyUserPageOf({ outcome, confirmWith, challenge, ...facts }: VerifyUserFacts) {
   const { title, tone = 'failure', text, belowButton = null } = wordsOf(outcome, confirmWith === 'button');
   const paragraphs = 'requester' in outcome ? [introductionOf(outcome.requester), ...text] : text;
-  return { ...facts, title, tone, icon: icons[tone], paragraphs, belowButton };
+  const newLinkUrl = 'canAskAgain' in outcome && outcome.canAskAgain ? newLinkPath(facts.workflowId, challenge) : null;
+  return { ...facts, title, tone, icon: icons[tone], paragraphs, belowButton, newLinkUrl };
 }
+
+type VerifyUserPage = ReturnType<typeof verifyUserPageOf>;
+
+/** Makes the model of the page after the button that mails a new link. */
+export const newLinkPageOf = (
+  facts: Pick<VerifyUserFacts, 'workflowId' | 'workflowUrl' | 'makesTestStamps'>,
+  maskedEmail: string,
+): VerifyUserPage => ({
+  ...{ ...facts, tone: 'good', icon: icons.good, belowButton: null, newLinkUrl: null },
+  title: 'A new link is on its way',
+  paragraphs: [
+    `We mail it to ${maskedEmail}, the address of this record. This can take a few minutes. If it does not come, please look among unwanted mail too.`,
+    'Older links for this record no longer work. You can close this page.',
+  ],
+});
 
 const icons = { good: 'check', warning: 'warning', failure: 'cross', open: null } as const;
 
@@ -35,6 +54,7 @@ interface ChallengeWords {
 }
 
 function wordsOf(outcome: ChallengeOutcome, isButton: boolean): ChallengeWords {
+  const isOffered = 'canAskAgain' in outcome && outcome.canAskAgain;
   const words: Readonly<Record<ChallengeOutcome['kind'], ChallengeWords>> = {
     open: {
       tone: 'open',
@@ -71,15 +91,16 @@ function wordsOf(outcome: ChallengeOutcome, isButton: boolean): ChallengeWords {
     challenge_expired: {
       title: 'This link has expired',
       text: [
-        'Links like this one are valid for a short time only, so that an old e-mail cannot be misused. Nothing was confirmed.',
-        'Ask the operator of the agent to send you a new link.',
+        'Links like this one are valid for a limited time, so that an old e-mail cannot be misused. Nothing was confirmed.',
+        isOffered ? byButton : askOperator,
       ],
     },
     challenge_exhausted: {
       title: 'This link was tried too often',
       text: [
         'Too many wrong links came from your network, or for this workflow. Nothing was confirmed.',
-        'Try the link from another network. Or: ask the operator of the agent to send you a new link.',
+        'You can try the link from another network.',
+        isOffered ? byButton : askOperator,
       ],
     },
     challenge_replaced: {
@@ -87,6 +108,7 @@ function wordsOf(outcome: ChallengeOutcome, isButton: boolean): ChallengeWords {
       text: [
         'A newer e-mail with a new link was sent for this workflow, and this older link no longer works. Nothing was confirmed.',
         'Please open the link in the newest e-mail.',
+        ...(isOffered ? [byButton] : []),
       ],
     },
     workflow_expired: {
@@ -107,6 +129,10 @@ function wordsOf(outcome: ChallengeOutcome, isButton: boolean): ChallengeWords {
   };
   return words[outcome.kind];
 }
+
+const askOperator = 'Ask the operator of the agent to send you a new link.';
+const byButton =
+  'If you need a new link, press the button: we mail it to the address of this record, and to no other. The new link ends all older ones.';
 
 const next = 'the agent works on, and each file that it makes is stamped. If it closes the record, we mail you a link to it.';
 

@@ -1,10 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { acceptedOutputsAnswer, outputBulkAnswer, outputBulkBody } from '../../shared/contract/bulk.ts';
-import { idempotencyHeaders, idempotencyHeadersOfAddress } from '../../shared/contract/parameters.ts';
+import { detailsQuery, idempotencyHeaders, idempotencyHeadersOfAddress } from '../../shared/contract/parameters.ts';
 import { type CallbackRule, withCallbackRule } from '../../shared/contract/stamp.ts';
 import {
   acceptedOutput,
   outputHeaders,
+  outputWithoutDetails,
+  startWithoutDetails,
   workflowCompleteResponse,
   workflowIdPath,
   workflowRedactResponse,
@@ -26,10 +28,11 @@ import {
   type OperationContract,
   patienceMsOf,
   readPrefer,
+  wantsDetails,
 } from '../http/operation.ts';
 import { callerIdOf } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
-import { answerBulk, answerOne } from '../stamps/index.ts';
+import { answerBulk, answerOne, inBrief } from '../stamps/index.ts';
 import { findWorkflow, openWorkflow } from './access.ts';
 import { requestCompletion } from './complete.ts';
 import { type Answered, readWorkflowState, redactWorkflow, resendLink, startWorkflow, type WorkflowCommand } from './lifecycle.ts';
@@ -42,17 +45,22 @@ import type { WorkflowTools } from './workflow-tools.ts';
  * limit of a workflow.
  */
 export function registerWorkflowRoutes(app: FastifyInstance, context: ServerContext, tools: WorkflowTools): void {
-  const { limits, mistakes, identifyProduct, judgeCallback, baseUrl } = context;
+  const { mistakes, identifyProduct, judgeCallback, baseUrl } = context;
   const mailLimits = createMailLimits(context, tools);
 
-  const parseStartOfStranger = createRequestParser({ headers: idempotencyHeadersOfAddress, body: withCallbackRule(workflowStartRequest) });
+  const parseStartOfStranger = createRequestParser({
+    query: detailsQuery,
+    headers: idempotencyHeadersOfAddress,
+    body: withCallbackRule(workflowStartRequest),
+  });
   const parseStartOfProduct = createRequestParser({
+    query: detailsQuery,
     headers: idempotencyHeaders,
     body: withCallbackRule(workflowStartRequest, judgeCallback),
   });
   app.post('/api/v1/workflow/start', { config: { contract: startContract } }, async (request, reply) => {
     const product = identifyProduct(request);
-    const { headers, body } = (product === undefined ? parseStartOfStranger : parseStartOfProduct)(request);
+    const { query, headers, body } = (product === undefined ? parseStartOfStranger : parseStartOfProduct)(request);
     const started = await startWorkflow(tools, {
       request: body,
       product,
@@ -62,7 +70,8 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
       passLimit: () => mailLimits.start(request, reply, body.user_email),
       baseUrl: baseUrl(),
     });
-    return sendAnswer(reply, 201, started);
+    const { answer, isReplayed } = started;
+    return sendAnswer(reply, 201, wantsDetails(request, query) ? started : { answer: startWithoutDetails(answer), isReplayed });
   });
 
   registerOutputRoutes(app, context, tools);
@@ -84,18 +93,9 @@ export function registerWorkflowRoutes(app: FastifyInstance, context: ServerCont
     baseUrl: baseUrl(),
   });
 
-  const limitResends = limits.by({
-    name: 'workflow-resend',
-    points: resendsPerHour,
-    durationSeconds: 3_600,
-    key: (request) => parsePath(request).path.workflow_id,
-  });
   app.post('/api/v1/workflow/:workflow_id/resend', { config: { contract: resendContract } }, async (request, reply) => {
     const workflow = await open(request, reply);
-    const passLimit = async () => {
-      await limitResends(request, reply);
-      await mailLimits.mail(request, reply, workflow.email);
-    };
+    const passLimit = () => mailLimits.resend(request, reply, workflow.email);
     return sendAnswer(reply, 202, await resendLink(tools, workflow, { ...commandOf(request), passLimit }));
   });
 
@@ -118,7 +118,7 @@ function registerOutputRoutes(app: FastifyInstance, context: ServerContext, tool
   const readersOf = (rule?: CallbackRule) => {
     const body = withCallbackRule(workflowStampRequest, rule);
     return {
-      parse: createRequestParser({ path: workflowIdPath, headers: idempotencyHeaders, body }),
+      parse: createRequestParser({ path: workflowIdPath, query: detailsQuery, headers: idempotencyHeaders, body }),
       readItems: (request: FastifyRequest) => readBulk(request, body),
     };
   };
@@ -136,7 +136,7 @@ function registerOutputRoutes(app: FastifyInstance, context: ServerContext, tool
     // (E5).
     if (!workflowIdPath.safeParse(request.params).success) parse(request);
     const workflow = await open(request, reply);
-    const { headers, body } = parse(request);
+    const { query, headers, body } = parse(request);
     const stamped = await stampOutputs(tools, {
       ...callerOf(request),
       workflow,
@@ -145,7 +145,7 @@ function registerOutputRoutes(app: FastifyInstance, context: ServerContext, tool
       idempotencyKey: headers['idempotency-key'],
       passLimit: () => outputLimit(request, reply),
     });
-    return answerOne(request, reply, stamped);
+    return answerOne(request, reply, wantsDetails(request, query) ? stamped : inBrief(stamped, outputWithoutDetails));
   });
 
   app.register(async (scope) => {
@@ -153,12 +153,14 @@ function registerOutputRoutes(app: FastifyInstance, context: ServerContext, tool
     const options = { bodyLimit: bulkBodyLimit, onRequest, config: { contract: bulkContract } };
     scope.post('/api/v1/workflow/:workflow_id/stamps', options, async (request, reply) => {
       const workflow = await open(request, reply);
-      const idempotencyKey = parseBulk(request).headers['idempotency-key'];
+      const { query, headers } = parseBulk(request);
+      const idempotencyKey = headers['idempotency-key'];
       const bulk = readerOf(request).readItems(request);
       const passLimit = () => outputLimit.items(request, reply, bulk.size);
-      return answerBulk(request, reply, largeAnswers, bulk, (entries) =>
-        stampOutputs(tools, { ...callerOf(request), workflow, isBulk: true, entries, idempotencyKey, passLimit }),
-      );
+      return answerBulk(request, reply, largeAnswers, bulk, async (entries) => {
+        const stamped = await stampOutputs(tools, { ...callerOf(request), workflow, isBulk: true, entries, idempotencyKey, passLimit });
+        return wantsDetails(request, query) ? stamped : inBrief(stamped, outputWithoutDetails);
+      });
     });
   });
 }
@@ -186,7 +188,8 @@ const resendsPerHour = 3;
 
 /**
  * Creates the limits of requests that mail a link. `mail` counts a mail to one recipient, whoever asks for it. `start` counts a start for the address
- * that asks, and its mail. A start that is refused for its recipient does not count for the address (W25).
+ * that asks, and its mail. A start that is refused for its recipient does not count for the address (W25). `resend` counts a new link for its
+ * workflow, and its mail.
  *
  * @throws ServiceError `recipient_limited`, `recipient_blocked`, `rate_limited`, `store_unavailable`
  */
@@ -207,13 +210,25 @@ export function createMailLimits({ config, limits, limitStarts }: ServerContext,
     await orGiveBack(mail(request, reply, address), () => limitStarts.giveBack(request, reply));
   }
 
+  const limitResends = limits.by({
+    name: 'workflow-resend',
+    points: resendsPerHour,
+    durationSeconds: 3_600,
+    key: (request) => parsePath(request).path.workflow_id,
+  });
+
+  async function resend(request: FastifyRequest, reply: FastifyReply, address: string): Promise<void> {
+    await limitResends(request, reply);
+    await mail(request, reply, address);
+  }
+
   const orGiveBack = (counted: Promise<void>, giveBack: () => Promise<void>) =>
     counted.catch(async (error) => {
       await giveBack();
       throw error;
     });
 
-  return { mail, start };
+  return { mail, start, resend };
 }
 
 const tag = 'Workflow';
@@ -222,6 +237,9 @@ const replayed = { 'Idempotent-Replayed': '`true` if an earlier request with the
 const commonErrors = ['rate_limited', 'not_found', 'store_unavailable'] as const;
 /** Errors of every operation that changes an open workflow. */
 const errorsOfOpenWorkflow = [...commonErrors, 'conflict', 'idempotency_key_reused', 'gone'] as const;
+
+const mailErrors = ['recipient_limited', 'recipient_blocked', 'mail_unavailable', 'queue_unavailable', 'mail_pending'] as const;
+export const resendErrors = [...errorsOfOpenWorkflow, ...mailErrors];
 
 const ofWorkflow = { tag, authentication: 'workflow', path: workflowIdPath } as const;
 
@@ -232,6 +250,7 @@ const startContract = {
   // Only a caller that sets `callback_url` needs a service token.
   authentication: 'service',
   isTokenOptional: true,
+  query: detailsQuery,
   headers: idempotencyHeaders,
   body: workflowStartRequest,
   answers: { 201: json('The workflow. Only this answer contains its token.', workflowStartResponse, replayed) },
@@ -253,6 +272,7 @@ const outputContract = {
   id: 'stampWorkflowOutput',
   summary: 'Stamp an output',
   description: 'Outputs are numbered 1, 2, 3 … without a gap.',
+  query: detailsQuery,
   headers: outputHeaders,
   body: workflowStampRequest,
   answers: {
@@ -271,6 +291,7 @@ const bulkContract = {
   description:
     'Send an array, or a line for each output (`application/x-ndjson`). The answer has the same format and order. Outputs are numbered in that order; one ' +
     `that fails gets no number. One Idempotency-Key covers them all, and so does \`Prefer: respond-async\`.`,
+  query: detailsQuery,
   headers: outputHeaders,
   body: outputBulkBody,
   bodyExample: [{ output_hash: hash, output_type: 'image' }],
@@ -298,7 +319,7 @@ const resendContract = {
     'Works until the e-mail address is confirmed, even if the old link has expired or was tried too often. At most three an hour.',
   headers: idempotencyHeaders,
   answers: { 202: json('The mail is queued.', workflowResendResponse, replayed) },
-  errors: [...errorsOfOpenWorkflow, 'recipient_limited', 'recipient_blocked', 'mail_unavailable', 'queue_unavailable', 'mail_pending'],
+  errors: resendErrors,
 } satisfies OperationContract;
 
 const completeContract = {
@@ -334,4 +355,4 @@ const redactContract = {
 
 const parsePath = createRequestParser({ path: workflowIdPath });
 const parseHeaders = createRequestParser({ headers: idempotencyHeaders });
-const parseBulk = createRequestParser({ path: workflowIdPath, headers: outputHeaders });
+const parseBulk = createRequestParser({ path: workflowIdPath, query: detailsQuery, headers: outputHeaders });

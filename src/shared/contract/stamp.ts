@@ -147,7 +147,7 @@ export const agentHeaders = z.object({
 });
 
 /** Describes a member that interface.md does not have (E15). */
-const onlyWithDetails = 'only with `details=true`';
+export const onlyWithDetails = 'only with `details=true`';
 
 /** The stamped digest and its algorithm (S15). */
 export const imprintShown = z

@@ -5,6 +5,7 @@ import { redactedEmail } from '../domain/recipient.ts';
 import { workflowTiers } from '../domain/stamp.ts';
 import { linkMailStates, workflowStatuses } from '../domain/workflow-state.ts';
 import {
+  alwaysThere,
   anyJson,
   dateTime,
   email,
@@ -18,7 +19,7 @@ import {
   valueError,
 } from './fields.ts';
 import { anyUuid, idempotencyHeaders, preferHeaders } from './parameters.ts';
-import { callbackUrl } from './stamp.ts';
+import { callbackUrl, onlyWithDetails } from './stamp.ts';
 
 /** Other values are refused, because each tier changes how a workflow behaves. */
 const workflowTier = z.enum(workflowTiers).meta({ id: 'WorkflowTier' });
@@ -56,9 +57,13 @@ export const workflowStartResponse = z
     otp_sent_to: z.string(),
     expires_at: dateTime,
     status: z.string().describe('`pending` on creation'),
+    page_url: z.string().optional().describe(`the public page, which you can give to the client at once; ${onlyWithDetails}`),
   })
   .meta({ id: 'WorkflowStartResponse' });
 export type WorkflowStartResponse = z.output<typeof workflowStartResponse>;
+
+/** The answer with only the fields of interface.md (E15). */
+export const startWithoutDetails = alwaysThere(workflowStartResponse);
 
 export const workflowStampRequest = z
   .object({
@@ -84,20 +89,36 @@ export const workflowStampResponse = z
     stamp_token_id: uuid,
     verify_url: z.string().describe('the page of the workflow, with the fragment `#output-<sequence_number>`'),
     workflow_anchor_url: z.string().describe('the workflow page'),
+    issued_at: dateTime.optional().describe(`the time of its stamp; ${onlyWithDetails}`),
+    chain_hash: sha256Hex
+      .optional()
+      .describe(`covers this output and all before it: keep it, and nobody can change them without your noticing; ${onlyWithDetails}`),
   })
   .meta({ id: 'WorkflowStampResponse' });
 export type WorkflowStampResponse = z.output<typeof workflowStampResponse>;
 
+/** The answer with only the fields of interface.md (E15). */
+export const outputWithoutDetails = alwaysThere(workflowStampResponse);
+
+interface NumberedOutput {
+  readonly workflowId: string;
+  readonly outputId: string;
+  readonly tokenId: string;
+  readonly sequenceNumber: number;
+  readonly chainHash: string;
+  /** The time of its stamp. */
+  readonly stampedAt: string;
+}
+
 /** Makes the body of a 201 for an output. `addressOf` makes an address of this service absolute, if the operator has configured that (W13). */
-export const workflowStampResponseOf = (
-  output: { readonly workflowId: string; readonly outputId: string; readonly tokenId: string; readonly sequenceNumber: number },
-  addressOf: (path: string) => string,
-): WorkflowStampResponse => ({
+export const workflowStampResponseOf = (output: NumberedOutput, addressOf: (path: string) => string): WorkflowStampResponse => ({
   output_id: output.outputId,
   sequence_number: output.sequenceNumber,
   stamp_token_id: output.tokenId,
   verify_url: addressOf(outputPath(output.workflowId, output.sequenceNumber)),
   workflow_anchor_url: addressOf(workflowPath(output.workflowId)),
+  issued_at: output.stampedAt,
+  chain_hash: output.chainHash,
 });
 
 /** The body of a 202: the output is accepted, but not stamped and numbered yet (N6). */
@@ -180,6 +201,9 @@ export const outputHeaders = idempotencyHeaders.extend(preferHeaders.shape).exte
 
 /** The query parameter of verify-user: the challenge from the e-mail. If it is absent, it becomes an empty text, which is never valid. */
 export const verifyUserQuery = z.object({ challenge: text().default('') });
+
+/** The path parameters of the same link in its short form. */
+export const mailedLinkParameters = workflowIdPath.extend({ challenge: text() });
 
 /** The answer of verify-user for clients that ask for JSON (E12). */
 export const verifyUserResponse = z

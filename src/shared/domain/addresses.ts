@@ -25,9 +25,12 @@ export const evidencePath = (workflowId: string, form: 'zip' | 'json'): string =
 
 export const workflowStatePath = (workflowId: string): string => `/api/v1/workflow/${workflowId}`;
 
-/** The secret link in the mail. Opening it confirms the client's e-mail address (W6). */
-export const verifyUserPath = (workflowId: string, challenge: string): string =>
-  `${workflowStatePath(workflowId)}/verify-user?challenge=${challenge}`;
+/** The secret link in the mail, in its short form. Opening it confirms the client's e-mail address (W6). */
+export const mailedLinkPath = (workflowId: string, challenge: string): string => `/c/${workflowId}/${challenge}`;
+
+/** The address of the button that mails a new link. `challenge`: the old link, if the visitor has one. */
+export const newLinkPath = (workflowId: string, challenge?: string): string =>
+  `${workflowPath(workflowId)}/new-link${challenge ? `?challenge=${encodeURIComponent(challenge)}` : ''}`;
 
 /** The link that stops the mails to a recipient. `token`: see `stopTokenOf`. */
 export const stopMailPath = (token: string): string => `/mail/stop/${token}`;

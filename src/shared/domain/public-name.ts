@@ -57,3 +57,12 @@ export function quotableName(given: string): string {
   const isSafe = allowed.test(name) && [...name].length <= mostQuotedCharacters && !longNumber.test(name) && !becomesLink.test(name);
   return isSafe ? name : '';
 }
+
+/** Endings of common files that are no top-level domains: mail programs turn `setup.py` and `photos.zip` into links. */
+const quotableEnding = /\.(?:csv|docx?|gif|html|jpe?g|json|mp[34]|odt|pdf|png|pptx?|svg|tsx?|txt|wav|webp|xlsx?|xml)$/i;
+
+/** The name of a file that a caller chose, if our mails may quote it (W27); otherwise an empty text. The rules are those of other names. */
+export function quotableFileName(given: string): string {
+  const stem = given.replace(quotableEnding, '').replaceAll('_', ' ');
+  return quotableName(stem) && given.normalize('NFC').trim();
+}

@@ -105,8 +105,8 @@ export const stampedReplyFields = {
   isQualified: z.boolean(),
   /** Who says that it is qualified or not, and why not. Absent if an earlier run of the job stored the stamp, because this is not stored. */
   qualification: z.object({ basis: z.enum(qualificationBases).nullable(), reason: z.enum(qualificationReasons).nullable() }).optional(),
-  /** Only for an output of a workflow: its id, and its position in the workflow's chain. */
-  output: z.object({ outputId: z.string(), sequenceNumber: z.number().int() }).optional(),
+  /** Only for an output of a workflow: its id, and its link in the workflow's chain. */
+  output: z.object({ outputId: z.string(), sequenceNumber: z.number().int(), chainHash: z.string() }).optional(),
 };
 
 /**

@@ -190,7 +190,7 @@ export const settingsSchema = z.object({
   WEBHOOK_SECRET: webhookSecrets.optional(),
   MAIL_FROM: z.string().min(3, 'takes an e-mail address, with or without a name before it').optional(),
   WORKFLOW_TTL_HOURS: setting(1, 87_600, 168),
-  OTP_TTL_MINUTES: setting(1, 10_080, 30),
+  OTP_TTL_MINUTES: setting(1, 10_080, 4_320),
   CONFIRM_WITH: z.enum(['link', 'button'], 'takes link or button').default('link'),
   RATE_WORKFLOW_START_PER_HOUR: setting(0, 1_000_000, 5),
   RATE_RECIPIENT_PER_HOUR: setting(0, 1_000_000, 10),

@@ -7,7 +7,7 @@ import type { Metrics } from '../../shared/runtime/metrics.ts';
 
 /** A message for nodemailer. */
 export interface Message {
-  readonly from: string;
+  readonly from: string | { readonly name: string; readonly address: string };
   readonly to: { readonly name: string; readonly address: string };
   readonly subject: string;
   readonly text: string;

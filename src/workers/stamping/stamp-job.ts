@@ -99,7 +99,8 @@ export function createStampProcessors(tools: WorkerTools) {
     const replies = appending.outputs.map(({ stamp }): WorkerReply => {
       const record = appended.get(stamp.tokenId);
       if (!record) return { outcome: 'failed', tokenId: stamp.tokenId, code: 'workflow_closed' };
-      return { ...workerReplyOf(stamp), output: { outputId: record.outputId, sequenceNumber: record.sequenceNumber } };
+      const { outputId, sequenceNumber, chainHash } = record;
+      return { ...workerReplyOf(stamp), output: { outputId, sequenceNumber, chainHash } };
     });
     if (replies.length > 0) await sendReplies(replyTo, replies);
   }

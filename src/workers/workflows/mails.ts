@@ -1,12 +1,14 @@
 import { createHmac } from 'node:crypto';
-import { evidencePath, stopMailPath, verifyUserPath, workflowPath } from '../../shared/domain/addresses.ts';
+import { evidencePath, mailedLinkPath, stopMailPath, workflowPath } from '../../shared/domain/addresses.ts';
 import { type ConfirmWith, mintChallenge } from '../../shared/domain/challenge.ts';
-import { publicNameOf, quotableName } from '../../shared/domain/public-name.ts';
+import { decryptMetadata } from '../../shared/domain/encryption.ts';
+import { publicNameOf, quotableFileName, quotableName } from '../../shared/domain/public-name.ts';
 import { trialOf } from '../../shared/domain/qualification.ts';
 import { recipientHash, stopTokenOf } from '../../shared/domain/recipient.ts';
 import type { JobPayload } from '../../shared/queue/jobs.ts';
 import type { MailOutcome, WorkflowRecord } from '../../shared/store/workflows.ts';
 import type { createViewEngine } from '../../shared/views/engine.ts';
+import { plural } from '../../shared/views/format.ts';
 import { type Operator, operatorOf } from '../../shared/views/operator.ts';
 import { MailError, type Message } from '../mail/index.ts';
 import type { WorkerTools } from '../tools.ts';
@@ -33,7 +35,8 @@ interface ClientMailing {
  */
 async function sendToClient(tools: WorkerTools, { name, workflow, job, baseUrl, build, record }: ClientMailing): Promise<void> {
   const { config, store, mail, clock, log } = tools;
-  const { _id: workflowId, email: to, agentId } = workflow;
+  const { _id: workflowId, email: to, agentId, briefingMetadata } = workflow;
+  const title = publicNameOf(briefingMetadata, 'title');
   const logFields = { requestId: job.requestId, workflowId };
   const recipientKey = await store.keys.secret('recipients');
   const recipient = recipientHash(recipientKey, to);
@@ -42,11 +45,11 @@ async function sendToClient(tools: WorkerTools, { name, workflow, job, baseUrl, 
     log.info({ ...logFields, outcome: 'refused' }, `${name} was not sent: its recipient has stopped the mails`);
     return;
   }
-  const from = config.MAIL_FROM ?? 'qstamp <no-reply@localhost>';
   const operator = operatorOf(config);
+  const from = senderOf(config.MAIL_FROM ?? 'qstamp <no-reply@localhost>', operator);
   const stopLink = `${baseUrl}${stopMailPath(stopTokenOf(recipientKey, recipient))}`;
   try {
-    await mail.send(build({ from, to, workflowId, agentId, operator, stopLink }));
+    await mail.send(build({ from, to, workflowId, agentId, title, operator, stopLink }));
   } catch (error) {
     if (!(error instanceof MailError)) throw error;
     const { message: fault, isFinal } = error;
@@ -59,6 +62,10 @@ async function sendToClient(tools: WorkerTools, { name, workflow, job, baseUrl, 
   await record({ sentAt: new Date(clock()) });
   log.info({ ...logFields, outcome: 'done' }, `${name} was sent`);
 }
+
+/** The sender has the operator's name, because the client knows the operator rather than the software. */
+const senderOf = (configured: string, operator: Operator | null): Message['from'] =>
+  operator ? { name: operator.name, address: /<([^<>]+)>\s*$/.exec(configured)?.[1] ?? configured.trim() } : configured;
 
 const minuteMs = 60_000;
 
@@ -90,7 +97,7 @@ export async function sendOtpMail(tools: WorkerTools, job: JobPayload<'otp-mail'
     build: (parts) =>
       buildOtpMessage(engine, {
         ...parts,
-        link: `${baseUrl}${verifyUserPath(workflowId, challenge)}`,
+        link: `${baseUrl}${mailedLinkPath(workflowId, challenge)}`,
         confirmWith: config.CONFIRM_WITH,
         validUntil: validUntil.toISOString(),
         validMinutes: config.OTP_TTL_MINUTES,
@@ -111,13 +118,14 @@ export async function sendCompletionMail(tools: WorkerTools, job: JobPayload<'co
   const { workflowId, requestId, baseUrl } = job;
   const workflow = await workflows.find(workflowId);
   if (!workflow?.emailVerifiedAt || workflow.redactedAt) return;
-  const { completedAt, root, closing, closingRecord, completionMail, briefingMetadata } = workflow;
+  const { completedAt, root, closing, closingRecord, completionMail } = workflow;
   if (!completedAt || !root || !closing || !closingRecord || completionMail?.sentAt || completionMail?.failedAt) return;
   const seals = await judgeSeals(tools, [closing.rootTokenId, closingRecord.tokenId]);
   if (!seals) {
     log.error({ requestId, workflowId }, 'the stamps of a completed workflow do not verify, so no mail is sent about it');
     return;
   }
+  const fileNames = await readFileNames(tools, workflow);
   await sendToClient(tools, {
     name: 'the mail about a completed workflow',
     workflow,
@@ -126,7 +134,7 @@ export async function sendCompletionMail(tools: WorkerTools, job: JobPayload<'co
     build: (parts) =>
       buildCompletionMessage(engine, {
         ...parts,
-        title: publicNameOf(briefingMetadata, 'title'),
+        fileNames,
         outputCount: root.outputCount,
         completedAt: completedAt.toISOString(),
         isTest: seals.isTest,
@@ -136,6 +144,15 @@ export async function sendCompletionMail(tools: WorkerTools, job: JobPayload<'co
       }),
     record: (outcome) => workflows.recordCompletionMail(workflowId, outcome),
   });
+}
+
+const mostFileNames = 10;
+
+/** The names of the first outputs that the agent made public and that a mail may quote. */
+async function readFileNames({ store: { outputs } }: WorkerTools, { _id, wordsKey: key }: WorkflowRecord): Promise<string[]> {
+  const first = await outputs.list(_id, 1, mostFileNames);
+  const names = first.map(({ tokenId, metadata }) => publicNameOf(key && metadata && decryptMetadata(key, tokenId, metadata), 'name'));
+  return names.map((name) => quotableFileName(name ?? '')).filter((name) => name !== '');
 }
 
 /** Judges the stamps of root and closing record for this mail (V9). Undefined if one of them does not verify. */
@@ -151,13 +168,15 @@ async function judgeSeals({ store, tokenJudge }: WorkerTools, tokenIds: readonly
 
 /** What every mail to a client has. */
 interface ClientMail {
-  /** The configured sender: `qstamp <no-reply@example.com>`. */
-  readonly from: string;
+  /** The configured sender: `qstamp <no-reply@example.com>`, or his address with the operator's name. */
+  readonly from: Message['from'];
   /** Used as exactly one e-mail address, even if it contains a comma. */
   readonly to: string;
   readonly workflowId: string;
   /** The agent's name for itself, unchanged. */
   readonly agentId: string;
+  /** The public title of the briefing, unchanged; null if there is none. */
+  readonly title: string | null;
   /** The operator of the service; null if not configured. */
   readonly operator: Operator | null;
   /** Absolute URL of the page that stops all mails to this recipient. */
@@ -168,7 +187,7 @@ interface ClientMail {
 
 /** The contents of the mail with a challenge. */
 interface OtpMail extends ClientMail {
-  /** Absolute URL of verify-user with the challenge, which is the secret in the mail. */
+  /** Absolute URL of the link, with the challenge, which is the secret in the mail. */
   readonly link: string;
   readonly confirmWith: ConfirmWith;
   /** RFC 3339, UTC. */
@@ -178,8 +197,8 @@ interface OtpMail extends ClientMail {
 
 /** The contents of the mail about a completed workflow (W27). */
 export interface CompletionMail extends ClientMail {
-  /** The public title of the briefing, unchanged; null if there is none. */
-  readonly title: string | null;
+  /** Public names of outputs that are safe to quote; perhaps not of all. */
+  readonly fileNames: readonly string[];
   readonly outputCount: number;
   /** RFC 3339, UTC. */
   readonly completedAt: string;
@@ -195,17 +214,25 @@ type Engine = ReturnType<typeof createViewEngine>;
 
 /** The mail with the link that confirms an address. */
 export const buildOtpMessage = (engine: Engine, mail: OtpMail): Message =>
-  buildMessage(engine, 'otp', mail, 'Please confirm your e-mail address');
+  buildMessage(engine, 'otp', mail, (agentName) =>
+    agentName ? `The AI agent “${agentName}” asks you to confirm your e-mail address` : 'Please confirm your e-mail address',
+  );
 
 /** The mail that tells a client that his workflow was completed. */
 export function buildCompletionMessage(engine: Engine, mail: CompletionMail): Message {
-  const { outputCount, title } = mail;
-  const files = outputCount === 1 ? '1 file was' : `${outputCount.toLocaleString('en-GB')} files were`;
-  const outcome = outputCount === 0 ? 'A record without files was closed for you' : `${files} stamped for you`;
-  return buildMessage(engine, 'completion', { ...mail, outcome, taskTitle: quotableName(title ?? '') }, outcome);
+  const { outputCount, fileNames } = mail;
+  const isEmpty = outputCount === 0;
+  const files = plural(outputCount, 'file');
+  const stamped = outputCount === 1 ? `${files} was stamped for you` : `${files} were stamped for you`;
+  const outcome = isEmpty ? 'A record without files was closed for you' : stamped;
+  return buildMessage(engine, 'completion', { ...mail, outcome, moreFiles: outputCount - fileNames.length }, (agentName) => {
+    if (!agentName) return outcome;
+    return isEmpty ? `The AI agent “${agentName}” closed a record without files` : `The AI agent “${agentName}” recorded ${files} for you`;
+  });
 }
 
-const domainOf = (sender: string): string => /@([^\s<>@]+)>?\s*$/.exec(sender)?.[1] ?? 'localhost';
+const domainOf = (from: Message['from']): string =>
+  /@([^\s<>@]+)>?\s*$/.exec(typeof from === 'string' ? from : from.address)?.[1] ?? 'localhost';
 
 /**
  * Makes a mail as text and as HTML from the same model. From the caller's input it quotes only names that `quotableName` lets through, marked as the
@@ -214,12 +241,18 @@ const domainOf = (sender: string): string => /@([^\s<>@]+)>?\s*$/.exec(sender)?.
  * The recipient is an object, because a plain string with a comma would go to two people. `Auto-Submitted` keeps vacation responders quiet (RFC 3834
  * §5). `List-Unsubscribe` lets mail programs offer the link that stops the mails, with one click (RFC 8058).
  */
-function buildMessage<Mail extends ClientMail>(engine: Engine, kind: 'otp' | 'completion', mail: Mail, subject: string): Message {
-  const model = { ...mail, agentName: quotableName(mail.agentId) };
+function buildMessage<Mail extends ClientMail>(
+  engine: Engine,
+  kind: 'otp' | 'completion',
+  mail: Mail,
+  subjectOf: (agentName: string) => string,
+): Message {
+  const agentName = quotableName(mail.agentId);
+  const model = { ...mail, agentName, taskTitle: quotableName(mail.title ?? '') };
   return {
     from: mail.from,
     to: { name: '', address: mail.to },
-    subject,
+    subject: subjectOf(agentName),
     text: engine.render(`./mail/${kind}-text.eta`, model),
     html: engine.render(`./mail/${kind}-html.eta`, model),
     messageId: `<${mail.messageKey}@${domainOf(mail.from)}>`,

@@ -38,7 +38,8 @@ test('gives each operation its own id, a verb first, and declares the parameters
   const ids = operations().map(({ operation }) => operation.operationId);
   expect(new Set(ids).size).toBe(ids.length);
   // Generated clients use these as function names.
-  const named = /^(call|check|complete|download|list|read|redact|renew|resend|send|show|stamp|start|stop|verify)([A-Z][a-z]*){1,4}$/;
+  const named =
+    /^(call|check|complete|confirm|mail|open|download|list|read|redact|renew|resend|send|show|stamp|start|stop|verify)([A-Z][a-z]*){1,4}$/;
   for (const { path, name, operation } of operations()) {
     expect(operation.operationId).toMatch(named);
     const declared = (operation.parameters ?? []).filter((parameter: Json) => parameter.in === 'path');

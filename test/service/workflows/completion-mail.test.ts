@@ -13,7 +13,7 @@ import { openTestStore, workerTools } from '../../support/worker-tools.ts';
 import { completeWorkflow, openLink, redactWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
 
 const { mail, service } = await mailedService();
-const subject = /stamped for you|without files/;
+const subject = /(recorded|stamped) .*for you|without files/;
 
 const completionMails = (mails: typeof mail.mails, { id }: StartedWorkflow) =>
   mails.filter(({ parsed, source }) => subject.test(parsed.subject ?? '') && source.replaceAll(/=\r?\n/g, '').includes(id));
@@ -43,7 +43,8 @@ async function letMailsPass(): Promise<void> {
 test('W27: the client of a confirmed workflow gets one mail with the record and the evidence, however often it is completed', async () => {
   const metadata = { title: 'Autumn issue', public: true };
   const workflow = await confirmed({ user_email: 'zoe@example.com', agent_id: 'Cover Artist', briefing_metadata: metadata });
-  for (let output = 0; output < 2; output += 1) await stampOutput(service, workflow);
+  for (const name of ['cover.png', 'photos.zip']) await stampOutput(service, workflow, { output_metadata: { name, public: true } });
+  await stampOutput(service, workflow, { output_metadata: { name: 'kept secret' } });
   for (let times = 0; times < 2; times += 1) await completeWorkflow(service, workflow);
   expect(await recorded(service, workflow)).toEqual({ sentAt: expect.any(Date) });
   await completeWorkflow(service, workflow);
@@ -55,9 +56,12 @@ test('W27: the client of a confirmed workflow gets one mail with the record and 
   expect([page, bundle]).toEqual([`${service.url}/workflow/${workflow.id}`, `${service.url}/workflow/${workflow.id}/evidence.zip`]);
   for (const link of [page, bundle, stop]) expect((await fetch(link ?? '')).status).toBe(200);
   const { subject: title, messageId, headers = [], text = '' } = received?.parsed ?? {};
-  expect([title, messageId]).toEqual(['2 files were stamped for you', `<completed-${workflow.id}@qstamp.example>`]);
+  expect([title, messageId]).toEqual(['The AI agent “Cover Artist” recorded 3 files for you', `<completed-${workflow.id}@qstamp.example>`]);
   expect(headers.find(({ key }) => key === 'list-unsubscribe')?.value).toBe(`<${stop}>`);
   expect(text.replace(/\s+/g, ' ')).toMatch(/test stamps: they prove nothing.*"Cover Artist".*the task "Autumn issue"/);
+  // The name of a zip file is the name of a web site too, and the third name is not public.
+  expect(text).toContain('\n- cover.png\n- and 2 more files\n');
+  expect(text).not.toMatch(/photos|kept secret/);
   expect(service.workers.map((worker) => worker.output()).join('')).not.toContain('zoe@');
 });
 
@@ -77,15 +81,19 @@ test('W27: no mail goes to an address that was not confirmed, was erased, or who
 });
 
 test('W27: a mail server that refuses for a moment gets the mail later', async () => {
+  const operator = 'Müller, "Stamps" & Co.';
   let refusals = 0;
   const server = await startMailServer({ onRcptTo: (_to, _session, done) => done(refusals-- > 0 ? smtpReply(450, '4.2.1 busy') : null) });
-  const retrying = await startService({ settings: { SMTP_URL: server.url } });
+  const retrying = await startService({ settings: { SMTP_URL: server.url, OPERATOR_NAME: operator } });
   const late = await startWorkflow(retrying);
   await openLink(await server.linkFor(late.id));
   refusals = 1;
+  const sender = { name: operator, address: 'no-reply@localhost' };
   expect((await completeWorkflow(retrying, late)).status).toBe(200);
   expect(await recorded(retrying, late)).toEqual({ fault: 'SMTP 450 4.2.1', sentAt: expect.any(Date) });
   expect(completionMails(server.mails, late)).toHaveLength(1);
+  const senders = server.mails.map(({ parsed }) => parsed.from);
+  expect(senders).toEqual([sender, sender]);
 });
 
 /** The job with a stored workflow that a test changes, and everything that was sent and recorded. */

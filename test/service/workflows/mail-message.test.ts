@@ -12,20 +12,21 @@ const both = {
   to: 'jane@example.com',
   workflowId,
   agentId: 'Cover Artist 2.1',
+  title: 'Cover for the autumn issue',
   operator: null,
   stopLink: 'https://stamps.example/mail/stop/token',
   messageKey: `key-${workflowId}`,
 };
 const otp = {
   ...both,
-  link: `https://stamps.example/api/v1/workflow/${workflowId}/verify-user?challenge=Zm9v-_Zm9vZm9v`,
+  link: `https://stamps.example/c/${workflowId}/Zm9v-_Zm9vZm9v`,
   confirmWith: 'link',
-  validUntil: '2026-11-21T12:16:07Z',
-  validMinutes: 30,
+  validUntil: '2026-11-24T12:16:07Z',
+  validMinutes: 4_320,
 } as const;
 const completion: CompletionMail = {
   ...both,
-  title: 'Cover for the autumn issue',
+  fileNames: ['cover_front.png', 'Text of the cover'],
   outputCount: 3,
   completedAt: '2026-11-24T11:12:05.123Z',
   isTest: false,
@@ -50,8 +51,13 @@ test.each<[string, () => ReturnType<typeof onWire>, (string | RegExp)[]]>([
     'a link: what it is for, how long it is valid, and to do nothing otherwise',
     () => verification({ operator }),
     [
-      ...[otp.link, workflowId, otp.stopLink, '30 minutes', '21 November 2026, 12:16:07 UTC', 'do nothing'],
-      ...[/calls itself ["“]Cover Artist 2\.1["”]/, 'that you can read the mail of this address', 'You do not approve that work'],
+      ...[otp.link, workflowId, otp.stopLink, /works once, for 3 days, until/, '24 November 2026, 12:16:07 UTC', 'do nothing'],
+      ...[
+        /calls itself ["“]Cover Artist 2\.1["”]/,
+        /named the task ["“]Cover for the autumn issue["”]/,
+        /chose the names above; nobody has checked them/,
+      ],
+      ...['that you can read the mail of this address', 'You do not approve that work'],
       'Sent for Acme Stamps, https://acme.example, help@acme.example.',
     ],
   ],
@@ -61,6 +67,7 @@ test.each<[string, () => ReturnType<typeof onWire>, (string | RegExp)[]]>([
     [
       ...['3 files were stamped for you', '24 November 2026, 11:12:05 UTC', 'do not change them', otp.stopLink],
       ...[completion.pageLink, completion.bundleLink, /calls itself ["“]Cover Artist/, /the task ["“]Cover for the autumn issue["”]/],
+      /named these files. Nobody has checked the names: (- )?cover_front.png (- )?Text of the cover (- )?and 1 more file/,
     ],
   ],
   ['test stamps', () => completed({ isTest: true }), ['they prove nothing to a third party']],
@@ -79,14 +86,19 @@ test('the mail loads nothing, has its link on a line and in an anchor, and goes 
   expect(parsed.html).toContain(`href="${otp.link}"`);
   expect(parsed.html).not.toMatch(/<img|<link|<script|url\(/i);
   expect(parsed.text?.split('\n')).toContain(otp.link);
-  expect([parsed.subject, envelope.to]).toEqual(['Please confirm your e-mail address', ['"a,b"@example.com']]);
+  expect([parsed.subject, envelope.to]).toEqual([
+    'The AI agent “Cover Artist 2.1” asks you to confirm your e-mail address',
+    ['"a,b"@example.com'],
+  ]);
   expect((await completed()).parsed.text).toMatch(/^3 files were stamped for you\n\nThe record was closed on 24 November/);
 });
 
 test.each([
-  [0, 'A record without files was closed for you'],
-  [1, '1 file was stamped for you'],
-  [1_234, '1,234 files were stamped for you'],
-])('of %i outputs the mail says: %s', async (outputCount, subject) => {
-  expect((await completed({ outputCount })).parsed.subject).toBe(subject);
+  [0, 'closed a record without files', 'A record without files was closed for you'],
+  [1, 'recorded 1 file for you', '1 file was stamped for you'],
+  [1_234, 'recorded 1,234 files for you', '1,234 files were stamped for you'],
+])('of %i outputs the agent %s; without a name: %s', async (outputCount, named, unnamed) => {
+  const subjectOf = async (agentId: string) => (await completed({ outputCount, agentId, fileNames: [] })).parsed.subject;
+  expect(await subjectOf('Cover Artist')).toBe(`The AI agent “Cover Artist” ${named}`);
+  expect(await subjectOf('cover-artist/2.1')).toBe(unnamed);
 });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { quotableName } from '../../../src/shared/domain/public-name.ts';
+import { quotableFileName, quotableName } from '../../../src/shared/domain/public-name.ts';
 
 it.each([
   ['Cover Artist 2.1', 'Cover Artist 2.1'],
@@ -23,3 +23,15 @@ it.each([
   ['…„“', ''],
   ['', ''],
 ])('for %j a mail quotes %j', (agentId, name) => expect(quotableName(agentId)).toBe(name));
+
+it.each([
+  ['Annual report_2026.PDF', 'Annual report_2026.PDF'],
+  ['Text of the cover', 'Text of the cover'],
+  ['photos.zip', ''],
+  ['setup.py', ''],
+  ['evil.example.pdf', ''],
+  ['www.pdf.pdf', ''],
+  ['src/cover.png', ''],
+  ['call_12345.txt', ''],
+  ['.pdf', ''],
+])('for the file %j a mail quotes %j', (given, name) => expect(quotableFileName(given)).toBe(name));

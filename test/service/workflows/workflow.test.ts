@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { createTreeHeadBuilder } from '../../../src/shared/domain/proofs.ts';
 import { hexOf } from '../../../src/shared/proof/octets.js';
 import { mailedService } from '../../support/mailed-service.ts';
-import { randomHash, verifyById } from '../../support/requests.ts';
-import { completeWorkflow, openLink, redactWorkflow, stampOutput, startWorkflow } from '../../support/workflows.ts';
+import { postJson, randomHash, sha256, verifyById } from '../../support/requests.ts';
+import { completeWorkflow, openLink, redactWorkflow, stampOutput, startRequest, startWorkflow } from '../../support/workflows.ts';
 
 const { mail, service } = await mailedService();
 
@@ -28,7 +28,7 @@ test('start, verify, stamp, complete, page: the whole workflow (W4, W6, W8, W9, 
   expect((await completeWorkflow(service, workflow)).status).toBe(409);
 
   const link = await mail.linkFor(workflow.id);
-  expect(link.startsWith(`${service.url}/api/v1/workflow/${workflow.id}/verify-user?challenge=`)).toBe(true);
+  expect(link.startsWith(`${service.url}/c/${workflow.id}/`)).toBe(true);
   const opened = await fetch(link);
   expect(opened.status).toBe(200);
   expect(opened.headers.get('content-type')).toBe('text/html; charset=utf-8');
@@ -79,4 +79,29 @@ test('start, verify, stamp, complete, page: the whole workflow (W4, W6, W8, W9, 
     body: { workflow_id: workflow.id, status: 'completed', user_email: '[REDACTED]' },
   });
   expect(await (await service.fetch(`/workflow/${workflow.id}`)).text()).not.toContain('@example.com');
+});
+
+test('E15: with details, start names the page, and each output its time and its link of the chain, also when repeated', async () => {
+  const request = startRequest();
+  const started = await postJson(service, '/api/v1/workflow/start?details=true', request);
+  const { workflow_id: id, workflow_token: token } = started.body;
+  expect(started).toMatchObject({ status: 201, body: { page_url: `/workflow/${id}` } });
+
+  const [first, second] = [randomHash(), randomHash()];
+  const authorization = `Workflow ${token}`;
+  const stamp = (path: string, body: unknown, headers: Record<string, string>) =>
+    postJson(service, `/api/v1/workflow/${id}/${path}`, body, { authorization, ...headers });
+  const output = { output_hash: first, output_type: 'text' };
+  const one = await stamp('stamp?details=true', output, { 'idempotency-key': 'once' });
+  const again = await stamp('stamp?details=true', output, { 'idempotency-key': 'once' });
+  const many = await stamp('stamps', [{ ...output, output_hash: second }], { prefer: 'return=details' });
+  const [other] = many.body as unknown as [Record<string, unknown>];
+  expect([again.headers.get('idempotent-replayed'), again.body]).toEqual(['true', one.body]);
+  // W8: SHA-256(previous chain_hash ‖ output_hash ‖ sequence_number as uint64), from the briefing hash on.
+  const linkAfter = (before: unknown, hash: string, number: number) =>
+    sha256(Buffer.from(`${before}${hash}${number.toString(16).padStart(16, '0')}`, 'hex'));
+  expect(one.body.chain_hash).toBe(linkAfter(request.briefing_hash, first, 1));
+  expect(other.chain_hash).toBe(linkAfter(one.body.chain_hash, second, 2));
+  for (const { stamp_token_id, issued_at } of [one.body, other])
+    expect((await verifyById(service, stamp_token_id)).body).toMatchObject({ valid: true, issued_at });
 });

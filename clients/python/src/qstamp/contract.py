@@ -173,6 +173,8 @@ class WorkflowStartResponse(Answer):
     """RFC 3339, UTC"""
     status: str
     """`pending` on creation"""
+    page_url: str | None = None
+    """the public page, which you can give to the client at once; only with `details=true`"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,6 +186,10 @@ class WorkflowStampResponse(Answer):
     """the page of the workflow, with the fragment `#output-<sequence_number>`"""
     workflow_anchor_url: str
     """the workflow page"""
+    issued_at: str | None = None
+    """the time of its stamp; only with `details=true`"""
+    chain_hash: str | None = None
+    """covers this output and all before it: keep it, and nobody can change them without your noticing; only with `details=true`"""
 
 
 @dataclass(frozen=True, kw_only=True)

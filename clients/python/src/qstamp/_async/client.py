@@ -203,7 +203,7 @@ class AsyncQstamp(AsyncStamping[StampToken]):
         body = {**{name: value for name, value in fields.items() if value is not None}, "briefing_hash": hashed}
         # Only callers with a service token may use webhooks.
         known = {} if callback_url is None else self._exchange.authorization
-        call = Call("POST", "/api/v1/workflow/start", {**known, **keyed(idempotency_key)}, body)
+        call = Call("POST", "/api/v1/workflow/start?details=true", {**known, **keyed(idempotency_key)}, body)
         started = await self._exchange.send(call, WorkflowStartResponse)
         return AsyncWorkflow(self._exchange, started.workflow_id, started.workflow_token, started)
 

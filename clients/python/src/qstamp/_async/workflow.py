@@ -95,7 +95,7 @@ class AsyncOutputStamping(AsyncCaller, Generic[M]):
         given = list(outputs)
 
         def call(key: str | None) -> Call:
-            return self._post("stamps", key, given)
+            return self._post("stamps?details=true", key, given)
 
         items = [output.as_body() for output in given]
         async with self._turn:
@@ -107,7 +107,7 @@ class AsyncOutputStamping(AsyncCaller, Generic[M]):
         async with self._turn:
             output_hash = await async_work(sha256)
             output = OutputToStamp(output_hash=output_hash, output_type=output_type, output_metadata=output_metadata, callback_url=callback_url)
-            return await self._exchange.ask(self._post("stamp", key, [output], output.as_body()), self._manner)
+            return await self._exchange.ask(self._post("stamp?details=true", key, [output], output.as_body()), self._manner)
 
     def _post(self, operation: str, key: str | None, outputs: Sequence[OutputToStamp] = (), body: object = None) -> Call:
         # Only callers with a service token may use webhooks.

@@ -1,4 +1,4 @@
-# Made by `npm run clients` of _async/client.py. Do not edit it. Check: 95ab17bf8fe75b05c530ff50f52f36ac
+# Made by `npm run clients` of _async/client.py. Do not edit it. Check: 4e641c2b9100625b29eeb345dee71ce2
 """The client of a qstamp service."""
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class Qstamp(Stamping[StampToken]):
         body = {**{name: value for name, value in fields.items() if value is not None}, "briefing_hash": hashed}
         # Only callers with a service token may use webhooks.
         known = {} if callback_url is None else self._exchange.authorization
-        call = Call("POST", "/api/v1/workflow/start", {**known, **keyed(idempotency_key)}, body)
+        call = Call("POST", "/api/v1/workflow/start?details=true", {**known, **keyed(idempotency_key)}, body)
         started = self._exchange.send(call, WorkflowStartResponse)
         return Workflow(self._exchange, started.workflow_id, started.workflow_token, started)
 

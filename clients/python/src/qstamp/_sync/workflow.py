@@ -1,4 +1,4 @@
-# Made by `npm run clients` of _async/workflow.py. Do not edit it. Check: e6895fc295bd0d609e2b3941606fae95
+# Made by `npm run clients` of _async/workflow.py. Do not edit it. Check: 3fdb4cb1ea40d3023ada54509e002d8d
 """An open workflow."""
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class OutputStamping(Caller, Generic[M]):
         given = list(outputs)
 
         def call(key: str | None) -> Call:
-            return self._post("stamps", key, given)
+            return self._post("stamps?details=true", key, given)
 
         items = [output.as_body() for output in given]
         with self._turn:
@@ -108,7 +108,7 @@ class OutputStamping(Caller, Generic[M]):
         with self._turn:
             output_hash = work(sha256)
             output = OutputToStamp(output_hash=output_hash, output_type=output_type, output_metadata=output_metadata, callback_url=callback_url)
-            return self._exchange.ask(self._post("stamp", key, [output], output.as_body()), self._manner)
+            return self._exchange.ask(self._post("stamp?details=true", key, [output], output.as_body()), self._manner)
 
     def _post(self, operation: str, key: str | None, outputs: Sequence[OutputToStamp] = (), body: object = None) -> Call:
         # Only callers with a service token may use webhooks.
