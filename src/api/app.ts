@@ -59,7 +59,7 @@ export async function buildApp(tools: ApiTools): Promise<FastifyInstance> {
   registerPathRule(app);
   const context = createContext(app, tools);
   registerJsonBody(app, context.reader);
-  await registerViews(app, { operator: operatorOf(config), baseUrl: context.baseUrl });
+  registerViews(app, { operator: operatorOf(config), baseUrl: context.baseUrl });
   registerDocs(app, context);
 
   const stampTools = openStampTools(tools, openStampJudge(tools));

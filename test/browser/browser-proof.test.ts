@@ -42,7 +42,7 @@ describe('the browser verifies too (V9, W8, W9, W18)', () => {
     expect([state, complaints]).toEqual(['proved', []]);
     expect(steps.map((step) => step.trim())).toEqual([
       'Chain. 7 chain hashes were recomputed, one after the other, starting from the hash of the briefing.',
-      'Outputs. Each output on this page is the published output with the same number, and a path of up to 3 hashes leads from its leaf to the root.',
+      'Outputs. Each output on this page is the published output with the same number. A path of up to 3 hashes leads from its leaf to the root.',
       'Merkle root. Recomputed from the leaves of all outputs, it is the same as on this page.',
       'Time-stamp of the Merkle root. Its token is for exactly this hash, and has the time that this page shows.',
       expect.stringContaining('Closing record. Its SHA-256 is the same as on this page'),

@@ -129,7 +129,7 @@ describe('the start page says what stamps of the provider prove', () => {
     const qualified = basis && { status: 'qualified' as const, basis, reason: null };
     const app = Fastify();
     onTestFinished(() => app.close());
-    await registerViews(app, {
+    registerViews(app, {
       operator: { name: 'Acme', url: 'https://acme.example', contact: 'help@acme.example' },
       baseUrl: () => '',
     });

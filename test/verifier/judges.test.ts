@@ -12,6 +12,7 @@ import { createTrustStore, PKI_STATUS, type SigningIdentity, tokenIn } from '../
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
 import { createListIndex, openListThread } from '../../src/shared/trust/lists/index.ts';
 import type { TrustSettings } from '../../src/shared/trust/trusted-providers.ts';
+import { wordsOf } from '../../src/shared/views/format.ts';
 import * as x509 from '../support/certificates.ts';
 import { issueSigner, type SignerOptions } from '../support/certificates.ts';
 import { ca, FROM_MS, lab, tokenBy } from '../support/chain-lab.ts';
@@ -98,7 +99,7 @@ const answerLine = ({ verdict, reason, qualified }: VerificationResult): Line =>
   lineOf(verdict, reason, qualified?.basis, qualified?.reason?.replace(/:.*/, '') ?? qualified?.status);
 
 function pageLine(judgement: StampJudgement): Line {
-  const { verdict, stamp } = verifyFormViewOf({ token: '', hash: '', judgement }).asked;
+  const { verdict, stamp } = verifyFormViewOf({ token: '', hash: '', judgement })(wordsOf('en')).asked;
   if (stamp) return lineOf('valid', null, stamp.qualification.basis, stamp.qualification.reason ?? stamp.qualification.status);
   const { kind, reason, qualification } = { reason: null, qualification: undefined, ...verdict };
   const { basis, reason: why } = qualification?.qualification ?? {};

@@ -2,10 +2,11 @@
 // The browser also checks the record of a workflow: it recomputes the record from the published data, and compares it with this page and with the
 // imprints in the tokens.
 import { UnjudgedFault } from './der.js';
-import { announce, bold, count, find, icon } from './page-parts.js';
+import { announce, bold, find, icon, worded } from './page-parts.js';
 import { hexOf } from './proof/octets.js';
 import { LoadFault, loadClosingRecord, loadEvidence, loadOutputs } from './published-record.js';
 import { checkClosingRecord, checkCount, checkImprint, checkRoot, checkRows, createChainCheck } from './record-check.js';
+import { t, tCount } from './words.js';
 
 /** @typedef {import('./record-check.js').Shown} Shown */
 /** @typedef {import('./proof/merkle-tree.js').MerkleTree} MerkleTree */
@@ -29,7 +30,7 @@ async function walkChain(shown, progress) {
     for (const output of outputs) {
       chain.append(output);
       if (performance.now() < sliceEnd) continue;
-      progress(`Recomputing: ${count(chain.tree.treeSize)} of ${count(shown.total)} outputs …`);
+      progress(t('Recomputing: {done} of {total} outputs …', { done: chain.tree.treeSize, total: shown.total }));
       await new Promise((resolve) => setTimeout(resolve));
       sliceEnd = performance.now() + sliceMs;
     }
@@ -61,7 +62,7 @@ async function takeStep(name, work) {
   } catch (error) {
     if (!(error instanceof LoadFault || error instanceof UnjudgedFault)) throw error;
     item.classList.add('is-unchecked');
-    say('warning', bold('Not checked:'), ` ${error.message.replace(/\.$/, '')}.`);
+    say('warning', ...worded('**Not checked:** {reason}.', { reason: error.message.replace(/\.$/, '') }));
     return [];
   }
 }
@@ -71,12 +72,12 @@ async function takeStep(name, work) {
  * @param {{ hash: string, stampedAt: string, evidenceUrl: string | null }} stamped
  */
 const checkStamp = (what, stamped) =>
-  takeStep(`Time-stamp of the ${what}`, async () => {
-    if (stamped.evidenceUrl === null) throw new LoadFault('a stamp of the mock provider has no token to check');
-    const evidence = await loadEvidence(here(stamped.evidenceUrl), 'its evidence record');
+  takeStep(t('Time-stamp of the {what}', { what }), async () => {
+    if (stamped.evidenceUrl === null) throw new LoadFault(t('a stamp of the mock provider has no token to check'));
+    const evidence = await loadEvidence(here(stamped.evidenceUrl), t('its evidence record'));
     return {
       faults: checkImprint(evidence, stamped, what),
-      done: 'Its token is for exactly this hash, and has the time that this page shows.',
+      done: t('Its token is for exactly this hash, and has the time that this page shows.'),
     };
   });
 
@@ -85,36 +86,52 @@ async function prove(shown, progress) {
   const { root, closingRecord, total, rows } = shown;
   /** @type {ReturnType<typeof createChainCheck> | undefined} */
   let chain;
-  const faults = await takeStep('Chain', async () => {
+  const faults = await takeStep(t('Chain'), async () => {
     chain = await walkChain(shown, progress);
-    const links =
-      total === 1 ? 'The chain hash of the output was recomputed' : `${count(total)} chain hashes were recomputed, one after the other,`;
+    const links = tCount(
+      total,
+      'The chain hash of the output was recomputed, starting from the hash of the briefing.',
+      '{count} chain hashes were recomputed, one after the other, starting from the hash of the briefing.',
+    );
     return {
       faults: chain.fault ? [chain.fault] : checkCount(chain, shown),
-      done: total === 0 ? 'There is no output to link.' : `${links} starting from the hash of the briefing.`,
+      done: total === 0 ? t('There is no output to link.') : links,
     };
   });
   const tree = chain && !chain.fault ? chain.tree : undefined;
   if (tree && rows.length > 0) {
     const levels = Math.ceil(Math.log2(tree.treeSize));
-    const path = levels === 0 ? 'its leaf is the root' : `a path of up to ${levels} hashes leads from its leaf to the root`;
-    const done = `${rows.length === 1 ? 'The output' : 'Each output'} on this page is the published output with the same number, and ${path}.`;
-    faults.push(...(await takeStep('Outputs', async () => ({ faults: checkRows(tree, shown), done }))));
+    const path =
+      levels === 0
+        ? t('Its leaf is the root.')
+        : tCount(
+            levels,
+            'A path of one hash leads from its leaf to the root.',
+            'A path of up to {count} hashes leads from its leaf to the root.',
+          );
+    const published =
+      rows.length === 1
+        ? t('The output on this page is the published output with the same number.')
+        : t('Each output on this page is the published output with the same number.');
+    const done = `${published} ${path}`;
+    faults.push(...(await takeStep(t('Outputs'), async () => ({ faults: checkRows(tree, shown), done }))));
   }
   if (tree && root) {
-    const done = 'Recomputed from the leaves of all outputs, it is the same as on this page.';
-    faults.push(...(await takeStep('Merkle root', async () => ({ faults: checkRoot(tree, root.hash), done }))));
+    const done = t('Recomputed from the leaves of all outputs, it is the same as on this page.');
+    faults.push(...(await takeStep(t('Merkle root'), async () => ({ faults: checkRoot(tree, root.hash), done }))));
   }
-  if (root) faults.push(...(await checkStamp('Merkle root', root)));
+  if (root) faults.push(...(await checkStamp(t('Merkle root'), root)));
   if (chain && closingRecord) {
     const walked = chain;
-    const closed = await takeStep('Closing record', async () => ({
+    const closed = await takeStep(t('Closing record'), async () => ({
       faults: checkClosingRecord(await loadClosingRecord(here(closingRecord.url)), shown, walked),
-      done: 'Its SHA-256 is the same as on this page, and so are its workflow, tier, briefing, times, number of outputs, chain and root.',
+      done: t(
+        'Its SHA-256 is the same as on this page, and so are its workflow, tier, briefing, times, number of outputs, chain and root.',
+      ),
     }));
     faults.push(...closed);
   }
-  if (closingRecord) faults.push(...(await checkStamp('closing record', closingRecord)));
+  if (closingRecord) faults.push(...(await checkStamp(t('closing record'), closingRecord)));
   return { tree, faults };
 }
 
@@ -126,14 +143,15 @@ function tellFaults(faults) {
   alarm.setAttribute('aria-labelledby', 'disproved');
   const title = document.createElement('h2');
   title.id = 'disproved';
-  title.append(icon('cross'), 'Your browser finds that this record does not hold');
+  title.append(icon('cross'), t('Your browser finds that this record does not hold'));
   const said = document.createElement('p');
-  said.textContent =
-    'It recomputed the record from the data published here, and found faults. The record proves nothing; the data below is shown as it was found.';
+  said.textContent = t(
+    'It recomputed the record from the data published here, and found faults. The record proves nothing; the data below is shown as it was found.',
+  );
   const list = document.createElement('ul');
   for (const fault of faults.slice(0, 20)) list.append(Object.assign(document.createElement('li'), { textContent: fault }));
   if (faults.length > 20)
-    list.append(Object.assign(document.createElement('li'), { textContent: `And ${count(faults.length - 20)} more.` }));
+    list.append(Object.assign(document.createElement('li'), { textContent: t('And {count} more.', { count: faults.length - 20 }) }));
   alarm.append(title, said, list);
   article.prepend(alarm);
   article.dataset.proof = 'broken';
@@ -143,7 +161,7 @@ function tellFaults(faults) {
   }
   const state = find('p.state', article);
   state.className = 'state state-broken';
-  state.replaceChildren(icon('cross'), bold('Does not hold'));
+  state.replaceChildren(icon('cross'), bold(t('Does not hold')));
   announce(title.textContent ?? '');
 }
 
@@ -151,7 +169,7 @@ function tellFaults(faults) {
 function tellSummary(isWhole) {
   const line = document.querySelector('.root .in-browser');
   if (!(line instanceof HTMLElement)) return;
-  line.textContent = isWhole ? 'Your browser recomputed it too, with the same result.' : 'Your browser recomputed a part of it.';
+  line.textContent = isWhole ? t('Your browser recomputed it too, with the same result.') : t('Your browser recomputed a part of it.');
   line.hidden = false;
 }
 
@@ -159,9 +177,9 @@ function tellSummary(isWhole) {
 async function askedFor(section, { total }) {
   if (total <= mostUnasked) return;
   const button = document.createElement('button');
-  button.textContent = `Recompute all ${count(total)} outputs`;
+  button.textContent = t('Recompute all {total} outputs', { total });
   const size = Math.ceil((total * 300) / 1_000_000);
-  find('.progress', section).replaceChildren(button, ` This loads about ${size} MB.`);
+  find('.progress', section).replaceChildren(button, ` ${t('This loads about {size} MB.', { size })}`);
   await new Promise((resolve) => button.addEventListener('click', resolve, { once: true }));
 }
 
@@ -177,7 +195,7 @@ export async function proveInBrowser() {
   section.hidden = false;
   const line = find('.progress', section);
   await askedFor(section, shown);
-  line.textContent = 'Recomputing …';
+  line.textContent = t('Recomputing …');
   const { tree, faults } = await prove(shown, (text) => {
     line.textContent = text;
   });
@@ -192,6 +210,7 @@ export async function proveInBrowser() {
 /** Describes the path from an output to the root in words. @param {MerkleTree} tree @param {number} number */
 export function pathWords(tree, number) {
   const hashes = tree.proveInclusion(number - 1, tree.treeSize).inclusionPath.length;
-  const steps = hashes === 0 ? 'Its leaf is' : `Its leaf and a path of ${hashes} ${hashes === 1 ? 'hash' : 'hashes'} lead to`;
-  return ` ${steps} the root ${hexOf(tree.rootAt(tree.treeSize)).slice(0, 8)}….`;
+  const root = `${hexOf(tree.rootAt(tree.treeSize)).slice(0, 8)}…`;
+  if (hashes === 0) return ` ${t('Its leaf is the root {root}.', { root })}`;
+  return ` ${tCount(hashes, 'Its leaf and a path of {count} hash lead to the root {root}.', 'Its leaf and a path of {count} hashes lead to the root {root}.', { root })}`;
 }

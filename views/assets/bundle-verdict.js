@@ -3,9 +3,10 @@
 import { isBundle, judgeBundleFile } from './bundle-check.js';
 import { hashFile } from './hash-file.js';
 import { minuteInWords } from './local-time.js';
-import { addResult, announce, bold, count, fillVerdict, find, made } from './page-parts.js';
+import { addResult, announce, fillVerdict, find, made, worded } from './page-parts.js';
 import { bundleVerdictOf } from './proof/judge-bundle.js';
 import { adviceWords, developmentSentence, fileWords, meaningPath, notQualifiedSentence } from './proof/verdict-words.js';
+import { chosen, count, t, tCount } from './words.js';
 
 /** @typedef {import('./bundle-check.js').BundleJudgement} BundleJudgement */
 
@@ -34,7 +35,8 @@ export async function showBundle(answer, bundle, files) {
     const hashes = new Map();
     for (const file of files) hashes.set(file, await hashFile(file, 'sha256', () => {}));
     const judged = await judgeBundleFile(bundle, new Set(hashes.values()), (done, total) => {
-      if (done % 200 === 0) say('pending', 'Checking ', name, ` … output ${done} of ${total}`);
+      if (done % 200 === 0)
+        say('pending', ...worded('Checking {name} … output {done} of {total}', { name, done: count(done), total: count(total) }));
     });
     item.remove();
     if ('fault' in judged) answer.replaceChildren(brokenVerdict(judged.fault));
@@ -42,26 +44,30 @@ export async function showBundle(answer, bundle, files) {
     announce(find('#verdict-title').textContent ?? '');
     for (const [file, hash] of hashes) tellFile(file, judged, hash);
   } catch {
-    say('warning', bold('Not verified.'), ' ', name, ' could not be read, or its time-stamps could not be sent to us. Please try again.');
+    say(
+      'warning',
+      ...worded('**Not verified.** {name} could not be read, or its time-stamps could not be sent to us. Please try again.', { name }),
+    );
   }
 }
 
 /** @param {{ name: string }} file @param {BundleJudgement | { fault: string }} judged @param {string} hash */
 function tellFile(file, judged, hash) {
   const { say, name, tell } = addResult(find('.results'), file);
-  if ('fault' in judged) return say('warning', bold('Not compared.'), ' ', name, ': the bundle is not valid, so it proves nothing.');
+  if ('fault' in judged)
+    return say('warning', ...worded('**Not compared.** {name}: the bundle is not valid, so it proves nothing.', { name }));
   const places = placeOf(judged, hash);
-  if (places === undefined) return tell('refused', fileWords.notRecorded, { advice: adviceWords.original });
+  if (places === undefined) return tell('refused', fileWords.notRecorded, { advice: t(adviceWords.original) });
   if (bundleVerdictOf(judged).verdict !== 'valid') return tell('not_proved', fileWords.notProved, { values: { places } });
-  const proof = [`It is ${places}. Its SHA-256 is ${hash}.`];
-  if (isForTrials(judged)) return tell('test', fileWords.recordedInTrial, { advice: adviceWords.trial, proof });
+  const proof = [`${t('It is {places}.', { places })} ${t('Its SHA-256 is {hash}.', { hash })}`];
+  if (isForTrials(judged)) return tell('test', fileWords.recordedInTrial, { advice: t(adviceWords.trial), proof });
   return tell('proved', fileWords.unchanged, { values: { time: minuteInWords(timeOf(judged).toISOString()) }, proof });
 }
 
 /** The time of the stamped root of a bundle whose time-stamps were judged. @param {BundleJudgement} judgement */
 const timeOf = ({ root }) => /** @type {Date} */ (root?.stated?.genTime);
 
-/** `2026-11-25 13:47:37 UTC`, as the pages show times. @param {Date} time */
+/** `2026-11-25 13:47:37 UTC`. @param {Date} time */
 const shownTime = (time) => `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 
 /** The reason why a bundle is not proved: a code and a sentence. @param {BundleJudgement} judgement */
@@ -80,7 +86,7 @@ function section(kind, title, ...more) {
 }
 
 function meaningLink() {
-  const link = made('a', 'What this means');
+  const link = made('a', t('What this means'));
   link.setAttribute('href', meaningPath);
   return link;
 }
@@ -99,23 +105,43 @@ const isForTrials = ({ root, closing }) => root?.isDevelopment === true || closi
 const brokenVerdict = (fault) =>
   section(
     'refused',
-    'This bundle is not valid',
-    sentence('It was changed, or it was never a valid bundle. It proves nothing.'),
+    t('This bundle is not valid'),
+    sentence(t('It was changed, or it was never a valid bundle. It proves nothing.')),
     made('p', made('code', fault)),
   );
 
-/** The outputs as the subject of "existed". @param {number} total */
-function subjectOf(total) {
-  if (total === 0) return 'Its closing record, without outputs,';
-  return total === 1 ? 'Its output' : `Its ${count(total, 'output')}, in this order,`;
-}
-
 /** @param {number} total of outputs */
 function agreementOf(total) {
-  if (total === 0) return 'Its closing record says that there is no output.';
-  return total === 1
-    ? 'Its output and the closing record agree.'
-    : `Its ${count(total, 'output')}, their order and the closing record agree.`;
+  if (total === 0) return t('Its closing record says that there is no output.');
+  return tCount(total, 'Its output and the closing record agree.', 'Its {count} outputs, their order and the closing record agree.');
+}
+
+/** @param {number} total of outputs @param {Node} time @param {string} whom */
+function existenceOf(total, time, whom) {
+  const values = { count: count(total), time, whom };
+  if (total === 0) return worded('Its closing record, without outputs, existed no later than {time}, if you trust {whom}.', values);
+  return worded(
+    chosen(
+      total,
+      'Its output existed no later than {time}, if you trust {whom}.',
+      'Its {count} outputs, in this order, existed no later than {time}, if you trust {whom}.',
+    ),
+    values,
+  );
+}
+
+/** @param {number} total of outputs @param {Node} time */
+function claimOf(total, time) {
+  const values = { count: count(total), time };
+  if (total === 0) return worded('It says: its closing record, without outputs, existed no later than {time}.', values);
+  return worded(
+    chosen(
+      total,
+      'It says: its output existed no later than {time}.',
+      'It says: its {count} outputs, in this order, existed no later than {time}.',
+    ),
+    values,
+  );
 }
 
 /** @param {BundleJudgement} judgement */
@@ -124,11 +150,11 @@ function bundleVerdict(judgement) {
   if (bundleVerdictOf(judgement).verdict !== 'valid') {
     return section(
       'not_proved',
-      'This bundle is not proved',
-      sentence(`${agreementOf(record.output_count)} The time is not proved here, for this reason:`),
+      t('This bundle is not proved'),
+      sentence(`${agreementOf(record.output_count)} ${t('The time is not proved here, for this reason:')}`),
       made('p', made('code', reasonOf(judgement))),
       ...(root && closing
-        ? [made('p', 'It may be valid: verify.py in it, or qstamp verify, can check it with your own trust anchors.')]
+        ? [made('p', t('It may be valid: verify.py in it, or qstamp verify, can check it with your own trust anchors.'))]
         : []),
     );
   }
@@ -136,48 +162,74 @@ function bundleVerdict(judgement) {
   if (isForTrials(judgement)) {
     return section(
       'test',
-      'This bundle has development time-stamps',
-      sentence(`${developmentSentence} It proves nothing to a third party.`),
-      made('p', `It says: ${subjectOf(record.output_count).replace(/^I/, 'i')} existed no later than `, at, '.'),
+      t('This bundle has development time-stamps'),
+      sentence(`${t(developmentSentence)} ${t('It proves nothing to a third party.')}`),
+      made('p', ...claimOf(record.output_count, at)),
     );
   }
-  const whom = root?.provider ? `the provider ${root.provider}` : 'its time-stamping authority';
+  const whom = root?.provider ? t('the provider {provider}', { provider: root.provider }) : t('its time-stamping authority');
   return section(
     'proved',
-    'This bundle is valid',
-    sentence(`${subjectOf(record.output_count)} existed no later than `, at, `, if you trust ${whom}.`),
-    ...(root?.notQualified === undefined ? [] : [made('p', `${notQualifiedSentence(root.notQualified)} `, meaningLink())]),
+    t('This bundle is valid'),
+    sentence(...existenceOf(record.output_count, at, whom)),
+    ...(root?.notQualified === undefined ? [] : [made('p', `${t(notQualifiedSentence(root.notQualified))} `, meaningLink())]),
   );
 }
 
 /** Shows the contents of the closing record, and the checked and unchecked facts. @param {BundleJudgement & { notes: readonly string[] }} judgement */
 function bundleDetails({ record, root, closing, own, notes }) {
-  const title = made('h2', 'What was checked');
+  const title = made('h2', t('What was checked'));
   title.id = 'bundle-details';
-  const confirmed = record.confirmed_at === null ? 'not confirmed' : `confirmed ${shownTime(new Date(record.confirmed_at))}`;
+  const values = {
+    workflow: record.workflow_id,
+    tier: record.tier,
+    started: shownTime(new Date(record.created_at)),
+    confirmed: record.confirmed_at === null ? '' : shownTime(new Date(record.confirmed_at)),
+    completed: shownTime(new Date(record.completed_at)),
+  };
   const checked = [
-    'Your browser recomputed the chain, the Merkle tree, each inclusion proof, and every hash in SHA256SUMS.',
+    t('Your browser recomputed the chain, the Merkle tree, each inclusion proof, and every hash in SHA256SUMS.'),
     ...(root || closing
       ? [
-          'We verified the time-stamps of the Merkle root and of the closing record, with the revocation lists in the bundle. Nothing else was sent to us.',
+          t(
+            'We verified the time-stamps of the Merkle root and of the closing record, with the revocation lists in the bundle. Nothing else was sent to us.',
+          ),
         ]
       : []),
-    `The closing record says: workflow ${record.workflow_id}, tier ${record.tier}, started ${shownTime(new Date(record.created_at))}, e-mail address ${confirmed}, completed ${shownTime(new Date(record.completed_at))}.`,
+    record.confirmed_at === null
+      ? t(
+          'The closing record says: workflow {workflow}, tier {tier}, started {started}, e-mail address not confirmed, completed {completed}.',
+          values,
+        )
+      : t(
+          'The closing record says: workflow {workflow}, tier {tier}, started {started}, e-mail address confirmed {confirmed}, completed {completed}.',
+          values,
+        ),
   ];
   const stamped = own.valid + own.notProved;
   const open = [
-    ...(stamped > 0 ? [`the signers of the outputs’ own time-stamps (${stamped}): we checked only that they are for these outputs`] : []),
-    ...(own.none > 0 ? [`own time-stamps of ${count(own.none, 'output')}: there is none in this bundle`] : []),
+    ...(stamped > 0
+      ? [t('the signers of the outputs’ own time-stamps ({count}): we checked only that they are for these outputs', { count: stamped })]
+      : []),
+    ...(own.none > 0
+      ? [
+          tCount(
+            own.none,
+            'own time-stamps of {count} output: there is none in this bundle',
+            'own time-stamps of {count} outputs: there is none in this bundle',
+          ),
+        ]
+      : []),
     ...new Set([root, closing].flatMap((seal) => seal?.notChecked ?? [])),
-    'the certificates in the bundle: we used our own',
+    t('the certificates in the bundle: we used our own'),
     ...notes,
-    'output types, stamp ids, README.txt and verify.py: no signature covers them',
+    t('output types, stamp ids, README.txt and verify.py: no signature covers them'),
   ];
   const whole = made(
     'section',
     title,
     ...checked.map((text) => made('p', text)),
-    made('p', 'Not checked:'),
+    made('p', t('Not checked:')),
     made('ul', ...open.map((text) => made('li', text))),
   );
   whole.setAttribute('aria-labelledby', title.id);
@@ -193,8 +245,10 @@ function bundleDetails({ record, root, closing, own, notes }) {
 function placeOf({ record, found }, sha256) {
   const numbers = (found.get(sha256) ?? []).map(({ sequenceNumber }) => sequenceNumber);
   const places = [
-    ...(numbers.length > 0 ? [`output${numbers.length === 1 ? '' : 's'} ${numbers.slice(0, 100).join(', ')}`] : []),
-    ...(record.briefing_hash === sha256 ? ['the briefing, as the record says'] : []),
+    ...(numbers.length > 0
+      ? [tCount(numbers.length, 'output {numbers}', 'outputs {numbers}', { numbers: numbers.slice(0, 100).join(', ') })]
+      : []),
+    ...(record.briefing_hash === sha256 ? [t('the briefing, as the record says')] : []),
   ];
-  return places.length > 0 ? places.join(', and ') : undefined;
+  return places.length > 0 ? places.join(t(', and ')) : undefined;
 }

@@ -1,5 +1,6 @@
 // @ts-check
 // Small parts of a page that scripts create. They look like the parts that the templates make.
+import { t, translated } from './words.js';
 
 /** An element that the template must contain. @param {string} selector @param {ParentNode} [within] @returns {HTMLElement} */
 export function find(selector, within = document) {
@@ -19,9 +20,6 @@ export function icon(name) {
   return svg;
 }
 
-/** Writes a number like `2,000`; with a noun like `1 output`, `2,000 outputs`. @param {number} number @param {string} [noun] */
-export const count = (number, noun) => `${number.toLocaleString('en-GB')}${noun ? ` ${noun}${number === 1 ? '' : 's'}` : ''}`;
-
 /** @param {string} tag @param {(string | Node)[]} parts */
 export function made(tag, ...parts) {
   const element = document.createElement(tag);
@@ -37,12 +35,18 @@ export function bold(text) {
 }
 
 /**
- * The nodes of a sentence with named values, such as `Yes: {file} is unchanged.`
+ * The nodes of a sentence in the language of the page, with named values, such as `Yes: {file} is unchanged.`
  *
  * @param {string} text @param {Readonly<Record<string, string | Node | readonly (string | Node)[]>>} values
  * @returns {(string | Node)[]}
  */
-export const worded = (text, values) => text.split(/\{(\w+)\}/).flatMap((part, i) => (i % 2 === 0 ? part : (values[part] ?? '')));
+export const worded = (text, values) =>
+  translated(text)
+    .split(/\*\*(.+?)\*\*/)
+    .flatMap((words, i) => {
+      const nodes = words.split(/\{(\w+)\}/).flatMap((part, j) => (j % 2 === 0 ? part : (values[part] ?? '')));
+      return i % 2 === 0 ? nodes : [made('strong', ...nodes)];
+    });
 
 const verdictIcons = { proved: 'check', refused: 'cross', not_proved: 'warning', test: 'warning', other: 'other' };
 
@@ -56,7 +60,7 @@ export function fillVerdict(element, { kind, level = 'h3', title, more = [], pro
   element.className = `verdict verdict-${kind}`;
   const heading = made(level, icon(verdictIcons[kind]), made('span', ...title));
   element.replaceChildren(heading, ...more);
-  if (proof.length > 0) element.append(made('details', made('summary', 'The proof'), made('p', ...proof)));
+  if (proof.length > 0) element.append(made('details', made('summary', t('The proof')), made('p', ...proof)));
   return heading;
 }
 
@@ -86,14 +90,21 @@ export function addResult(results, file) {
       ...(proof && { proof }),
     });
   };
-  say('pending', 'Reading ', name, ' …');
+  say('pending', ...worded('Reading {name} …', { name }));
   results.append(item);
-  return { item, name, say, tell, progress: (/** @type {number} */ percent) => say('pending', 'Reading ', name, ` … ${percent} %`) };
+  return {
+    item,
+    name,
+    say,
+    tell,
+    progress: (/** @type {number} */ percent) =>
+      say('pending', ...worded('Reading {name} … {percent} %', { name, percent: String(percent) })),
+  };
 }
 
 /** The link to the page for stamps and bundles. */
 export function verifyLink() {
-  const link = made('a', 'Check it on the page Verify, with its own file.');
+  const link = made('a', t('Check it on the page Verify, with its own file.'));
   link.setAttribute('href', '/verify');
   return link;
 }

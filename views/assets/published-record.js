@@ -1,6 +1,8 @@
 // @ts-check
 // Loads the published data of a workflow (W20) from the host that served the page. Its policy allows no other host.
 
+import { t } from './words.js';
+
 /** Some data could not be loaded. The message is a sentence that begins with the name of the data. */
 export class LoadFault extends Error {}
 
@@ -21,12 +23,12 @@ async function load(address, what) {
     try {
       answer = await fetch(address, { headers: { accept: 'application/json, */*' } });
     } catch {
-      throw new LoadFault(`${what} could not be loaded: the service could not be reached`);
+      throw new LoadFault(t('{what} could not be loaded: the service could not be reached', { what }));
     }
     if (answer.ok) return answer;
     const waitSeconds = Number(answer.headers.get('retry-after') ?? Number.NaN);
     if (!(waitSeconds <= mostWaitSeconds) || tries === mostTries) {
-      throw new LoadFault(`${what} could not be loaded: the service answered ${answer.status}`);
+      throw new LoadFault(t('{what} could not be loaded: the service answered {status}', { what, status: String(answer.status) }));
     }
     await new Promise((resolve) => setTimeout(resolve, waitSeconds * 1_000));
   }
@@ -42,9 +44,9 @@ async function load(address, what) {
  */
 export async function* loadOutputs(address, total) {
   for (let first = 1; first === 1 || first <= total; ) {
-    const what = total > 1_000 ? `the outputs from number ${first} on` : 'the outputs';
+    const what = total > 1_000 ? t('the outputs from number {first} on', { first }) : t('the outputs');
     const { outputs } = await (await load(`${address}?first=${first}`, what)).json();
-    if (!Array.isArray(outputs)) throw new LoadFault(`${what} could not be read`);
+    if (!Array.isArray(outputs)) throw new LoadFault(t('{what} could not be read', { what }));
     yield outputs;
     if (outputs.length === 0) return;
     first += outputs.length;
@@ -52,7 +54,7 @@ export async function* loadOutputs(address, total) {
 }
 
 /** Loads the closing record, byte for byte as stamped. @param {string} address @throws {LoadFault} */
-export const loadClosingRecord = async (address) => new Uint8Array(await (await load(address, 'the closing record')).arrayBuffer());
+export const loadClosingRecord = async (address) => new Uint8Array(await (await load(address, t('the closing record'))).arrayBuffer());
 
 /** Loads the evidence record of a stamp. @param {string} address @param {string} what @throws {LoadFault} */
 export const loadEvidence = async (address, what) => new Uint8Array(await (await load(address, what)).arrayBuffer());

@@ -4,10 +4,10 @@
 import { UnjudgedFault } from './der.js';
 import { readImprint } from './evidence-imprint.js';
 import { checkLink, createMerkleTree, sha256, verifyInclusion } from './hashes.js';
-import { count } from './page-parts.js';
 import { readClosingRecord } from './proof/closing-record.js';
 import { hexOf, isSha256Hex, octetsOfSha256, signedTextOf } from './proof/octets.js';
 import { chainStart } from './proof/output-chain.js';
+import { t } from './words.js';
 
 /**
  * The data of a workflow on the page. Times are RFC 3339. `evidenceUrl` is the URL of an evidence record; null for the mock provider, whose stamps
@@ -62,13 +62,15 @@ export function createChainCheck(briefingHash) {
 /** @param {import('./proof/output-chain.js').ChainFault} broken */
 const faultWords = ({ sequenceNumber, fault }) =>
   fault === 'number_out_of_order'
-    ? `Output ${count(sequenceNumber)} is missing, or in the wrong place.`
-    : `The chain breaks at output ${count(sequenceNumber)}: its hash, its number or the link before was changed.`;
+    ? t('Output {number} is missing, or in the wrong place.', { number: sequenceNumber })
+    : t('The chain breaks at output {number}: its hash, its number or the link before was changed.', { number: sequenceNumber });
 
 /** @param {ReturnType<typeof createChainCheck>} chain @param {Shown} shown @returns {string[]} */
 export function checkCount({ tree, fault }, { total, status }) {
   const isShort = status === 'completed' ? tree.treeSize !== total : tree.treeSize < total;
-  return fault || !isShort ? [] : [`This page shows ${count(total)} outputs, but ${count(tree.treeSize)} are published.`];
+  return fault || !isShort
+    ? []
+    : [t('This page shows {total} outputs, but {published} are published.', { total, published: tree.treeSize })];
 }
 
 /**
@@ -84,14 +86,14 @@ export function checkRows(tree, { rows }) {
     isSha256Hex(hash) && number <= treeSize && verifyInclusion(octetsOfSha256(hash), tree.proveInclusion(number - 1, treeSize), head).ok;
   return rows
     .filter(({ number, hash }) => !isProved(number, hash))
-    .map(({ number }) => `Output ${count(number)} on this page differs from the published one.`);
+    .map(({ number }) => t('Output {number} on this page differs from the published one.', { number }));
 }
 
 /** @param {MerkleTree} tree @param {string} rootHash */
 export const checkRoot = (tree, rootHash) =>
-  hexOf(tree.rootAt(tree.treeSize)) === rootHash ? [] : ['The Merkle root of the published outputs differs from the one on this page.'];
+  hexOf(tree.rootAt(tree.treeSize)) === rootHash ? [] : [t('The Merkle root of the published outputs differs from the one on this page.')];
 
-const members = { tier: 'tier', created_at: 'start', confirmed_at: 'confirmation of the address', completed_at: 'completion' };
+const members = { tier: t('tier'), created_at: t('start'), confirmed_at: t('confirmation of the address'), completed_at: t('completion') };
 
 /** @param {string | null} a @param {string | null} b */
 const isSameTime = (a, b) => a === b || (a !== null && b !== null && Date.parse(a) === Date.parse(b));
@@ -105,9 +107,9 @@ const isSameTime = (a, b) => a === b || (a !== null && b !== null && Date.parse(
  */
 export function checkClosingRecord(octets, shown, chain) {
   if (hexOf(sha256(octets)) !== shown.closingRecord?.hash)
-    return ['The SHA-256 of the published closing record differs from the one on this page.'];
+    return [t('The SHA-256 of the published closing record differs from the one on this page.')];
   const record = readClosingRecord(signedTextOf(octets));
-  if (!record) return ['The closing record is not in its canonical form.'];
+  if (!record) return [t('The closing record is not in its canonical form.')];
   const isShown = {
     workflow_id: record.workflow_id === shown.workflowId,
     tier: record.tier === shown.tier,
@@ -121,9 +123,10 @@ export function checkClosingRecord(octets, shown, chain) {
   };
   return Object.entries(isShown)
     .filter(([, isSameHere]) => !isSameHere)
-    .map(
-      ([member]) =>
-        `The closing record has a different ${members[/** @type {keyof typeof members} */ (member)] ?? member.replaceAll('_', ' ')}.`,
+    .map(([member]) =>
+      t('The closing record has a different {member}.', {
+        member: members[/** @type {keyof typeof members} */ (member)] ?? member.replaceAll('_', ' '),
+      }),
     );
 }
 
@@ -138,10 +141,10 @@ export function checkClosingRecord(octets, shown, chain) {
 export function checkImprint(evidence, { hash, stampedAt }, what) {
   try {
     const { isFor, genTime } = readImprint(evidence, octetsOfSha256(hash));
-    if (!isFor) return [`The time-stamp of the ${what} is for a different hash.`];
-    return isSameTime(genTime, stampedAt) ? [] : [`The time-stamp of the ${what} has a different time than this page.`];
+    if (!isFor) return [t('The time-stamp of the {what} is for a different hash.', { what })];
+    return isSameTime(genTime, stampedAt) ? [] : [t('The time-stamp of the {what} has a different time than this page.', { what })];
   } catch (error) {
     if (error instanceof UnjudgedFault) throw error;
-    return [`The time-stamp of the ${what} cannot be read.`];
+    return [t('The time-stamp of the {what} cannot be read.', { what })];
   }
 }

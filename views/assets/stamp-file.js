@@ -4,12 +4,13 @@ import { inflate } from './inflate.js';
 import { openContainer } from './proof/asics.js';
 import { base64Of } from './proof/octets.js';
 import { blobSource, ZipFault } from './proof/zip-source.js';
+import { t } from './words.js';
 
 /** Formats that this page does not read, with the reason. */
 const foreign = {
-  '.tsq': 'is a request for a time-stamp, not a stamp. Use the .tsr, .tst or .ers file.',
-  '.asice': 'is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.',
-  '.sce': 'is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.',
+  '.tsq': t('is a request for a time-stamp, not a stamp. Use the .tsr, .tst or .ers file.'),
+  '.asice': t('is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.'),
+  '.sce': t('is an ASiC-E container, for signatures and for several files, which this page does not read. DSS and digidoc4j do.'),
 };
 const containers = ['.asics', '.scs'];
 const binary = ['.tsr', '.tst', '.ers'];
@@ -23,9 +24,9 @@ const endingOf = (name, endings) => endings.find((ending) => name.toLowerCase().
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** What is said about a file of `qstamp workflow start`. It contains a secret. */
-const isOfWorkflow =
-  'is not a stamp: it is the key to a workflow. It contains the secret workflow token, so give it to nobody. It was not sent to us. ' +
-  'Choose a result of the workflow and its .qstamp.json instead.';
+const isOfWorkflow = t(
+  'is not a stamp: it is the key to a workflow. It contains the secret workflow token, so give it to nobody. It was not sent to us. Choose a result of the workflow and its .qstamp.json instead.',
+);
 
 /** @param {{ name: string }} file */
 export const isStampFile = (file) => endingOf(file.name, [record, ...binary, ...containers, ...Object.keys(foreign)]) !== undefined;
@@ -46,7 +47,7 @@ export async function readStampFile(file) {
   const format = endingOf(file.name, Object.keys(foreign));
   if (format !== undefined) return { problem: foreign[/** @type {keyof typeof foreign} */ (format)] };
   if (endingOf(file.name, containers)) return readContainer(file);
-  if (file.size > maxBytes) return { problem: 'is too large to be a stamp.' };
+  if (file.size > maxBytes) return { problem: t('is too large to be a stamp.') };
   if (endingOf(file.name, binary)) {
     const bytes = new Uint8Array(await file.arrayBuffer());
     // DER begins with a SEQUENCE. Anything else may be base64, and the service checks it.
@@ -61,10 +62,9 @@ function readRecord(saved) {
   const token = saved?.stamp?.token ?? saved?.token;
   if (typeof token === 'string') return { token };
   const id = saved?.output?.stamp_token_id;
-  if (!uuid.test(id)) return { problem: 'is not a stamp that the command saved. Choose a .qstamp.json, .tsr, .tst or .ers file.' };
+  if (!uuid.test(id)) return { problem: t('is not a stamp that the command saved. Choose a .qstamp.json, .tsr, .tst or .ers file.') };
   return {
-    problem:
-      'has no token, so nothing in it can be verified. Test stamps of the provider mock never have one. If this service made the stamp, see',
+    problem: t('has no token, so nothing in it can be verified. Test stamps of the provider mock never have one.'),
     stampPage: `/api/v1/verify/v1/token/${id}`,
   };
 }
@@ -97,7 +97,8 @@ async function readContainer(file) {
     const { name, size, proofName, proof, readFile, unread } = await openContainer(blobSource(file), inflate);
     return { token: base64Of(proof), container: { proofName, content: { name, size, read: readFile }, unread } };
   } catch (error) {
-    if (error instanceof ZipFault) return { problem: `is not an ASiC-S container that this page can read: ${error.message}.` };
+    if (error instanceof ZipFault)
+      return { problem: t('is not an ASiC-S container that this page can read: {reason}.', { reason: error.message }) };
     throw error;
   }
 }

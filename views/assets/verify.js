@@ -5,10 +5,11 @@ import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
 import { contentOf, hashFile } from './hash-file.js';
 import { minuteInWords, showLocalTimes } from './local-time.js';
-import { addResult, announce, bold, find, icon, made, verifyLink } from './page-parts.js';
+import { addResult, announce, find, icon, made, verifyLink, worded } from './page-parts.js';
 import { adviceWords, fileWords, otherVerdict } from './proof/verdict-words.js';
 import { ZipFault } from './proof/zip-source.js';
 import { isStampFile, readStampFile, whyNotStamped } from './stamp-file.js';
+import { t } from './words.js';
 
 /** The form shows its answer here. The page of one stamp has no such element. */
 const answer = document.querySelector('#answer');
@@ -56,7 +57,9 @@ async function takeStamp(file) {
   try {
     const read = await readStampFile(file);
     if ('problem' in read) {
-      say('warning', bold('Not verified.'), ' ', name, ' ', read.problem, ...(read.stampPage ? [' ', linkTo(read.stampPage), '.'] : []));
+      const { problem, stampPage } = read;
+      const advice = stampPage ? [' ', ...worded('If this service made the stamp, see {link}.', { link: linkTo(stampPage) })] : [];
+      say('warning', ...worded('**Not verified.** {name} {problem}', { name, problem }), ...advice);
       return undefined;
     }
     await showVerdict(read.token);
@@ -66,25 +69,26 @@ async function takeStamp(file) {
     }
     const { content, proofName, unread } = read.container;
     const isShown = shownImprint() !== undefined;
-    const inside = `${content.name} and the stamp ${proofName}. Only the stamp was sent to us.`;
     say(
       'other',
-      bold('Container.'),
-      ' ',
-      name,
-      ` contains ${inside}${isShown ? '' : ' Its file was not compared.'}`,
+      ...worded('**Container.** {name} contains {file} and the stamp {proof}. Only the stamp was sent to us.', {
+        name,
+        file: content.name,
+        proof: proofName,
+      }),
+      isShown ? '' : ` ${t('Its file was not compared.')}`,
       ...unreadWords(unread),
     );
     return isShown ? content : undefined;
   } catch {
-    say('warning', bold('Not verified.'), ' ', name, ' could not be read or sent. Please try again.');
+    say('warning', ...worded('**Not verified.** {name} could not be read or sent. Please try again.', { name }));
     return undefined;
   }
 }
 
 /** @param {string} stampPage */
 function linkTo(stampPage) {
-  const link = made('a', 'the page of this stamp');
+  const link = made('a', t('the page of this stamp'));
   link.setAttribute('href', stampPage);
   return link;
 }
@@ -93,7 +97,8 @@ function linkTo(stampPage) {
 function unreadWords(unread) {
   if (unread.length === 0) return [];
   const named = unread.slice(0, 6).join(', ');
-  return [' ', bold('Not checked:'), ` ${named}${unread.length > 6 ? ` and ${unread.length - 6} more` : ''}, also in the container.`];
+  const more = unread.length > 6 ? ` ${t('and {count} more', { count: unread.length - 6 })}` : '';
+  return [' ', ...worded('**Not checked:** {files}, also in the container.', { files: named + more })];
 }
 
 /** @typedef {NonNullable<ReturnType<typeof shownImprint>>} Imprint */
@@ -104,15 +109,16 @@ async function compareFile(file, imprint) {
   try {
     const hash = await hashFile(file, imprint.algorithm, progress);
     const isSame = hash === imprint.digest;
-    const proof = [`Its fingerprint is ${hash}.`];
-    if (isSame && imprint.isTest) tell('test', fileWords.stampedInTrial, { advice: adviceWords.trial, proof });
+    const proof = [t('Its fingerprint is {hash}.', { hash })];
+    if (isSame && imprint.isTest) tell('test', fileWords.stampedInTrial, { advice: t(adviceWords.trial), proof });
     else if (isSame) tell('proved', fileWords.unchanged, { values: { time: minuteInWords(imprint.since) }, proof });
-    else if (imprint.mayBeOfBatch) tell('refused', fileWords.notOfToken, { advice: adviceWords.batch, proof });
+    else if (imprint.mayBeOfBatch) tell('refused', fileWords.notOfToken, { advice: t(adviceWords.batch), proof });
     else if (isStampFile(file)) tell('other', fileWords.ours, { advice: verifyLink() });
-    else tell('refused', fileWords.notStamped, { advice: adviceWords.original, proof });
+    else tell('refused', fileWords.notStamped, { advice: t(adviceWords.original), proof });
     return isSame;
   } catch (error) {
-    if (error instanceof ZipFault) say('warning', bold('Not compared.'), ' ', name, ` cannot be unpacked: ${error.message}.`);
+    if (error instanceof ZipFault)
+      say('warning', ...worded('**Not compared.** {name} cannot be unpacked: {reason}.', { name, reason: error.message }));
     else tell('not_proved', fileWords.unread);
     return undefined;
   }
@@ -134,13 +140,13 @@ function showComparison(compared, imprint) {
   verdict.setAttribute('aria-labelledby', isOfAnother ? 'not-stamped' : 'verdict-title');
   if (!isOfAnother) return;
   const words = otherVerdict(compared.length > 1 ? 'files' : 'file', imprint);
-  const heading = ofAnother(level, icon('cross'), ofAnother('span', words.title));
+  const heading = ofAnother(level, icon('cross'), ofAnother('span', t(words.title)));
   heading.id = 'not-stamped';
-  const sentence = ofAnother('p', words.sentence);
+  const sentence = ofAnother('p', t(words.sentence));
   sentence.classList.add('sentence');
-  find('.sentence', verdict).prepend(ofAnother('span', words.remark));
+  find('.sentence', verdict).prepend(ofAnother('span', words.remark && `${t(words.remark)} `));
   verdict.prepend(heading, sentence);
-  announce(words.title);
+  announce(t(words.title));
 }
 
 /** Makes an element about a file that is not the stamped file. @param {string} tag @param {(string | Node)[]} parts */
@@ -183,8 +189,8 @@ async function take(files) {
 async function letWait(file) {
   const { name, say } = addResult(find('.results'), file);
   const why = await whyNotStamped(file).catch(() => undefined);
-  if (why) say('warning', bold('Keep it secret.'), ' ', name, ` ${why}`);
-  else say('pending', name, ' waits for its stamp. Choose or drop the stamp too.');
+  if (why) say('warning', ...worded('**Keep it secret.** {name} {problem}', { name, problem: why }));
+  else say('pending', ...worded('{name} waits for its stamp. Choose or drop the stamp too.', { name }));
   return !why;
 }
 

@@ -6,10 +6,11 @@ import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
 import { contentOf, hashFile } from './hash-file.js';
 import { minuteInWords } from './local-time.js';
-import { addResult, find, verifyLink } from './page-parts.js';
+import { addResult, find, verifyLink, worded } from './page-parts.js';
 import { octetsOfSha256 } from './proof/octets.js';
 import { adviceWords, fileWords } from './proof/verdict-words.js';
 import { isStampFile } from './stamp-file.js';
+import { t } from './words.js';
 
 const certificate = find('.certificate').dataset;
 const [outputs, page, pageSize] = [certificate.outputs, certificate.page, certificate.pageSize].map(Number);
@@ -57,7 +58,7 @@ function addressOf(number) {
 function linkTo(number) {
   const link = document.createElement('a');
   link.href = addressOf(number);
-  link.textContent = `output ${number}`;
+  link.textContent = t('output {number}', { number: String(number) });
   return link;
 }
 
@@ -72,19 +73,20 @@ async function compareFile(file) {
     item.dataset.hash = hash;
     const numbers = await findOutputs(hash);
     const isBriefing = hash === find('[data-briefing]').dataset.briefing;
-    const places = [...(isBriefing ? ['the briefing'] : []), ...numbers.map(linkTo)].flatMap((place, i) =>
+    const places = [...(isBriefing ? [t('the briefing')] : []), ...numbers.map(linkTo)].flatMap((place, i) =>
       i > 0 ? [', ', place] : [place],
     );
-    const fingerprint = `Its SHA-256 is ${hash}.`;
-    const proof = ['It is ', ...places, '.', tree && numbers.length === 1 ? pathWords(tree, numbers[0]) : '', ` ${fingerprint}`];
+    const fingerprint = t('Its SHA-256 is {hash}.', { hash });
+    const path = tree && numbers.length === 1 ? pathWords(tree, numbers[0]) : '';
+    const proof = [...worded('It is {places}.', { places }), path, ` ${fingerprint}`];
     const since = sinceOf(hash);
     if (places.length > 0 && !isClaimed()) tell('not_proved', fileWords.notProved, { values: { places } });
-    else if (places.length > 0 && isTest) tell('test', fileWords.recordedInTrial, { advice: adviceWords.trial, proof });
+    else if (places.length > 0 && isTest) tell('test', fileWords.recordedInTrial, { advice: t(adviceWords.trial), proof });
     else if (numbers.length > 0 && since) tell('proved', fileWords.unchanged, { values: { time: minuteInWords(since) }, proof });
     else if (numbers.length > 0) tell('proved', fileWords.unchangedSinceStamp, { proof });
-    else if (isBriefing) tell('proved', fileWords.briefing, { advice: 'It is the task of the agent, not one of its files.', proof });
+    else if (isBriefing) tell('proved', fileWords.briefing, { advice: t('It is the task of the agent, not one of its files.'), proof });
     else if (isStampFile(file) || (await isBundle(file))) tell('other', fileWords.ours, { advice: verifyLink() });
-    else if (isWhole()) tell('refused', fileWords.notRecorded, { advice: adviceWords.original, proof: [fingerprint] });
+    else if (isWhole()) tell('refused', fileWords.notRecorded, { advice: t(adviceWords.original), proof: [fingerprint] });
     else tell('not_proved', fileWords.unknown, { proof: [fingerprint] });
     for (const row of rowsWith(hash)) row.classList.add('match');
   } catch {

@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import fastifyView from '@fastify/view';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { encode } from 'uqr';
+import { languageOf } from '../../shared/domain/language.ts';
 import { createViewEngine, viewsFolder } from '../../shared/views/engine.ts';
+import { type Words, wordsOf } from '../../shared/views/format.ts';
 import type { Operator } from '../../shared/views/operator.ts';
 
 /**
@@ -13,7 +14,7 @@ import type { Operator } from '../../shared/views/operator.ts';
  * are relative; the templates format them for people. Models contain nothing secret: no complete e-mail address, no token of a caller, no metadata.
  */
 export interface PageModels {
-  readonly error: ReturnType<typeof errorPageOf>;
+  readonly error: ReturnType<ReturnType<typeof errorPageOf>>;
 }
 
 /** The kinds of page with styles of their own, in a file of this name. All other pages have the style sheet `plain`. */
@@ -30,6 +31,7 @@ function readAssets(): ReadonlyMap<string, Buffer> {
   };
   add('', join(viewsFolder, 'assets'));
   add('proof/', fileURLToPath(new URL('../../shared/proof', import.meta.url)));
+  add('words/', join(viewsFolder, 'words'));
   // The npm package has more files, but SHA-2 needs only these four.
   const hashes = dirname(fileURLToPath(import.meta.resolve('@noble/hashes/sha2.js')));
   add('@noble/hashes/', hashes, ['_md.js', '_u64.js', 'sha2.js', 'utils.js']);
@@ -87,6 +89,7 @@ const typeOfAsset: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   ico: 'image/x-icon',
   js: 'application/javascript; charset=utf-8',
+  json: 'application/json; charset=utf-8',
   png: 'image/png',
   svg: 'image/svg+xml',
 };
@@ -107,29 +110,33 @@ function qrCode(text: string): { readonly size: number; readonly path: string } 
 
 declare module 'fastify' {
   interface FastifyReply {
-    /** Answers with a page of `views/`. The type of the model depends on the page's name. */
-    page<Name extends keyof PageModels>(name: Name, model: PageModels[Name]): FastifyReply;
+    /**
+     * Answers with a page of `views/`, in the language that the reader's `Accept-Language` likes best. The type of the model depends on the page's name. A
+     * model with sentences of its own is a function of the words.
+     */
+    page<Name extends keyof PageModels>(name: Name, model: PageModels[Name] | ((words: Words) => PageModels[Name])): FastifyReply;
   }
 }
 
 /** Adds `reply.page` and serves the assets. Call it on the root instance, so that every route sees the decorators. */
-export async function registerViews(
-  app: FastifyInstance,
-  { operator, baseUrl }: { operator: Operator | null; baseUrl: () => string },
-): Promise<void> {
+export function registerViews(app: FastifyInstance, { operator, baseUrl }: { operator: Operator | null; baseUrl: () => string }): void {
   const assets = registerAssets(app);
-  await app.register(fastifyView, {
-    engine: { eta: createViewEngine(assets) },
-    root: viewsFolder,
-    production: true,
-    defaultContext: { operator, qrCode, absolute: (path: string) => baseUrl() + path },
-  });
-  app.decorateReply('page', function page(this: FastifyReply, name: keyof PageModels, model: PageModels[keyof PageModels]) {
+  const engines = createViewEngine(assets);
+  const common = { operator, qrCode, absolute: (path: string) => baseUrl() + path };
+  app.decorateReply('page', function page(this: FastifyReply, name: keyof PageModels, model: object | ((words: Words) => object)) {
     // A page shows the current state, so caches must ask again each time. The page of verify-user must not be stored at all.
     if (!this.hasHeader('cache-control')) this.header('cache-control', name === 'verify-user' ? 'no-store' : 'no-cache');
-    return this.view(`${name}.eta`, model);
+    const language = onlyEnglish.includes(name) ? 'en' : languageOf(this.request.headers['accept-language']);
+    const vary = [this.getHeader('vary') ?? [], 'Accept-Language'].flat().join(', ');
+    this.header('content-language', language).header('vary', vary).type('text/html; charset=utf-8');
+    return this.send(
+      engines[language].render(`./${name}.eta`, { ...common, ...(typeof model === 'function' ? model(wordsOf(language)) : model) }),
+    );
   });
 }
+
+/** Pages for people who run the service or write programs. */
+const onlyEnglish: readonly string[] = ['start', 'status'];
 
 interface ErrorFacts {
   readonly status: number;
@@ -161,74 +168,76 @@ export function sendErrorPage(request: FastifyRequest, reply: FastifyReply, erro
 }
 
 /** Makes the model of the error page. `isTemporary`: a later retry may help. */
-export function errorPageOf(what: LookedFor, error: ErrorFacts, requestId: string) {
+export const errorPageOf = (what: LookedFor, error: ErrorFacts, requestId: string) => (words: Words) => {
   const { status, retryAfterSeconds } = error;
-  const [title, ...paragraphs] = wordsOf(what, error);
+  const [title, ...paragraphs] = errorWordsOf(what, error, words);
   return { title, paragraphs, isTemporary: status >= 500 || status === 429, status, requestId, retryAfterSeconds };
-}
+};
 
-type Words = readonly [title: string, ...paragraphs: string[]];
+type ErrorWords = readonly [title: string, ...paragraphs: string[]];
 
-function wordsOf(what: LookedFor, { status, detail }: ErrorFacts): Words {
+function errorWordsOf(what: LookedFor, { status, detail }: ErrorFacts, { t }: Words): ErrorWords {
+  const cut = t('It may have been mistyped, or cut where a line broke.');
+  const cutInMail = t('Some mail programs cut long links in two: please copy all of it from the e-mail into the address bar.');
+  const number = t('The number in it is 36 characters long: please check that none got lost on the way.');
+  const nowhere = t('This link leads nowhere');
+  const nothingToFetch = t('Nothing to fetch here');
   switch (status) {
     case 404:
-      // An unknown stamp has its own page. Here a file of a stamp is missing.
-      return what === 'stamp' ? [nothingToFetch, detail] : (missing[what] ?? ['No such page', `There is nothing at this address. ${cut}`]);
+      switch (what) {
+        case 'stamp':
+          // An unknown stamp has its own page. Here a file of a stamp is missing.
+          return [nothingToFetch, t(detail)];
+        case 'workflow':
+          return [
+            t('No such workflow'),
+            `${t('We have no record under this number.')} ${number}`,
+            t('If somebody gave you this address as evidence, it shows nothing. Ask for the full address.'),
+          ];
+        case 'confirmation':
+          return [nowhere, `${t('We have no workflow under this number.')} ${cutInMail}`, t('Nothing was confirmed.')];
+        case 'stop':
+          return [nowhere, `${t('Nothing was stopped.')} ${cutInMail}`];
+        case 'content':
+          return [
+            nothingToFetch,
+            t('There is no content at this address. The address is a secret that opens one content: please check that it is complete.'),
+          ];
+        default:
+          return [t('No such page'), `${t('There is nothing at this address.')} ${cut}`];
+      }
     case 405:
-      return ['Not possible here', 'This address is for programs and cannot be opened like this.'];
-    case 422:
-      return what === 'form'
-        ? incompleteForm
-        : ['This address is not complete', `A part of the address is not valid. ${cut}`, ...(incomplete[what] ?? [])];
+      return [t('Not possible here'), t('This address is for programs and cannot be opened like this.')];
+    case 422: {
+      if (what === 'form')
+        return [
+          t('The form is not complete'),
+          t('It needs a token in base64 and, optionally, the hash of your file. Please go back and fill it in.'),
+        ];
+      const words = [t('This address is not complete'), `${t('A part of the address is not valid.')} ${cut}`] as const;
+      if (what === 'workflow' || what === 'stamp') return [...words, number];
+      if (what !== 'confirmation') return words;
+      return [...words, t('Please copy all of the link from the e-mail into the address bar. Nothing was confirmed.')];
+    }
     case 429:
-      if (what === 'new_link') return tooManyLinks;
-      return ['That was too often', 'Too many requests came from your address in a short time. Please wait a moment.'];
+      if (what === 'new_link')
+        return [
+          t('No more links for now'),
+          t(
+            'Several mails went to this address in a short time. Please open the link in the newest one, and look among unwanted mail too. Later you can ask for a new link.',
+          ),
+        ];
+      return [t('That was too often'), t('Too many requests came from your address in a short time. Please wait a moment.')];
     case 503:
     case 504:
       return [
-        'We cannot answer just now',
-        'A part of this service does not work at the moment. Nothing was lost. Please come back a little later.',
+        t('We cannot answer just now'),
+        t('A part of this service does not work at the moment. Nothing was lost. Please come back a little later.'),
       ];
     default:
-      return [status < 500 ? 'This cannot be done' : 'Something went wrong on our side', detail];
+      return [status < 500 ? t('This cannot be done') : t('Something went wrong on our side'), t(detail)];
   }
 }
-
-const cut = 'It may have been mistyped, or cut where a line broke.';
-const cutInMail = 'Some mail programs cut long links in two: please copy all of it from the e-mail into the address bar.';
-const number = 'The number in it is 36 characters long: please check that none got lost on the way.';
-const nothingToFetch = 'Nothing to fetch here';
-
-const missing: Readonly<Partial<Record<LookedFor, Words>>> = {
-  workflow: [
-    'No such workflow',
-    `We have no record under this number. ${number}`,
-    'If somebody gave you this address as evidence, it shows nothing. Ask for the full address.',
-  ],
-  confirmation: ['This link leads nowhere', `We have no workflow under this number. ${cutInMail}`, 'Nothing was confirmed.'],
-  stop: ['This link leads nowhere', `Nothing was stopped. ${cutInMail}`],
-  content: [
-    nothingToFetch,
-    'There is no content at this address. The address is a secret that opens one content: please check that it is complete.',
-  ],
-};
-
-const tooManyLinks: Words = [
-  'No more links for now',
-  'Several mails went to this address in a short time. Please open the link in the newest one, and look among unwanted mail too. Later you can ask for a new link.',
-];
-
-const incompleteForm: Words = [
-  'The form is not complete',
-  'It needs a token in base64 and, optionally, the hash of your file. Please go back and fill it in.',
-];
-
-/** More words about an address that is not complete. */
-const incomplete: Readonly<Partial<Record<LookedFor, readonly string[]>>> = {
-  workflow: [number],
-  stamp: [number],
-  confirmation: ['Please copy all of the link from the e-mail into the address bar. Nothing was confirmed.'],
-};
 
 /** Whether an `Accept` header names exactly this media type, and not with weight 0 (RFC 9110 §12.5.1). */
 const names = (accept: string | undefined, type: string): boolean =>

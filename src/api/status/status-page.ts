@@ -1,9 +1,13 @@
 import type { ProviderStatus, StatusCounters, StatusResponse, TrustedListStatus } from '../../shared/contract/status.ts';
 import { countryText, type QualificationReason } from '../../shared/domain/qualification.ts';
 import type { Durability, ServiceState } from '../../shared/domain/service-state.ts';
-import { count, duration } from '../../shared/views/format.ts';
+import { wordsOf } from '../../shared/views/format.ts';
 import { markOf } from '../verification/index.ts';
 import { type ComponentName, type DayFigures, type PartState, type StatusFigures, shownDays } from './status.ts';
+
+/** The status page is only in English. */
+const words = wordsOf('en');
+const { count, duration } = words;
 
 declare module '../http/views.ts' {
   interface PageModels {
@@ -35,7 +39,7 @@ export function statusPageOf({ status, since, components, days }: StatusFigures)
       })),
     providers: status.providers.map((provider) => ({
       ...provider,
-      mark: markOf(provider.qualification, provider.qualified?.basis),
+      mark: markOf(provider.qualification, provider.qualified?.basis, words),
       state: stateShown(stateOf(provider)),
       /** Whether its next stamp is qualified; null if it was not asked yet. */
       next: provider.qualified && qualificationOf(provider.qualified),

@@ -8,6 +8,7 @@ import { tokenIn, type Verified, withoutCertificates } from '../../shared/rfc316
 import type { StoredStamp } from '../../shared/store/stamps.ts';
 import { type AboutToken, createTokenJudge, type Judgement, type TokenJudge, type TrustedToken } from '../../shared/trust/judge.ts';
 import { createListIndex, type ListIndex } from '../../shared/trust/lists/index.ts';
+import type { Words } from '../../shared/views/format.ts';
 import type { ApiTools } from '../tools.ts';
 
 /** The judgement of a token, or why there is no stamp, or why its file is another one. `advice` counts instead of that of the code. */
@@ -164,26 +165,27 @@ export interface StampMark {
   readonly verdict: StampVerdict;
 }
 
-const marks = {
-  qualified: { icon: 'check', text: 'Qualified' },
-  not_qualified: { icon: 'warning', text: 'Not qualified' },
-  test: { icon: 'warning', text: 'Test stamp' },
-  not_asked: { icon: 'pending', text: 'Not asked yet' },
-  refused: { icon: 'cross', text: 'Does not verify' },
-  not_proved: { icon: 'warning', text: 'Not proved' },
-};
+const marksOf = ({ t }: Words) => ({
+  qualified: { icon: 'check', text: t('Qualified') },
+  claimed: { icon: 'check', text: t('Qualified, claimed by the operator') },
+  not_qualified: { icon: 'warning', text: t('Not qualified') },
+  test: { icon: 'warning', text: t('Test stamp') },
+  not_asked: { icon: 'pending', text: t('Not asked yet') },
+  refused: { icon: 'cross', text: t('Does not verify') },
+  not_proved: { icon: 'warning', text: t('Not proved') },
+});
 
 export type MarkShown = ReturnType<typeof markOf>;
+type MarkName = Exclude<keyof ReturnType<typeof marksOf>, 'claimed'>;
 
 /** The mark beside the name of a provider, on every page. `isClaimed`: only the operator calls it qualified, and no trusted list. */
-export function markOf(name: keyof typeof marks, basis: Qualification['basis'] | undefined) {
-  const { icon, text } = marks[name];
+export function markOf(name: MarkName, basis: Qualification['basis'] | undefined, words: Words) {
   const isClaimed = name === 'qualified' && basis === 'operator';
-  return { name, icon, text: isClaimed ? `${text}, claimed by the operator` : text, isClaimed };
+  return { name, ...marksOf(words)[isClaimed ? 'claimed' : name], isClaimed };
 }
 
-export function markOfStamp({ verdict, qualification, isQualified }: StampMark): MarkShown {
-  if (verdict.kind !== 'proved') return markOf(verdict.kind, null);
-  if (trialOf(qualification)) return markOf('test', null);
-  return markOf(isQualified ? 'qualified' : 'not_qualified', qualification?.basis);
+export function markOfStamp({ verdict, qualification, isQualified }: StampMark, words: Words): MarkShown {
+  if (verdict.kind !== 'proved') return markOf(verdict.kind, null, words);
+  if (trialOf(qualification)) return markOf('test', null, words);
+  return markOf(isQualified ? 'qualified' : 'not_qualified', qualification?.basis, words);
 }

@@ -68,6 +68,7 @@ export async function startWorkflow(tools: WorkflowTools, command: StartCommand)
     agentId: request.agent_id,
     briefingHash: request.briefing_hash,
     briefingMetadata: request.briefing_metadata ? JSON.stringify(request.briefing_metadata) : undefined,
+    locale: request.locale ?? undefined,
     callbackUrl: request.callback_url ?? undefined,
     callbackProduct: request.callback_url ? product : undefined,
     tier: request.tier,

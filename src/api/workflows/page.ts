@@ -1,22 +1,12 @@
 import { documentedOutputTypes } from '../../shared/contract/workflow.ts';
 import { closingRecordPath, evidencePath, newLinkPath, outputsPath, workflowPath } from '../../shared/domain/addresses.ts';
 import { canBeShown, publicNameOf } from '../../shared/domain/public-name.ts';
-import { laterStatusSentence, trialOf } from '../../shared/domain/qualification.ts';
+import { laterStatusWords, trialOf } from '../../shared/domain/qualification.ts';
 import { maskEmail, redactedEmail } from '../../shared/domain/recipient.ts';
 import type { WorkflowTier } from '../../shared/domain/stamp.ts';
 import { type LinkMailState, readStatus } from '../../shared/domain/workflow-state.ts';
 import { linkMailStateOf, snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
-import {
-  count,
-  dateText,
-  escapeHtml,
-  given,
-  meaningLink,
-  notQualifiedLine,
-  plural,
-  qualifiedLine,
-  sentence,
-} from '../../shared/views/format.ts';
+import { given, raw, type Words } from '../../shared/views/format.ts';
 import { markOfStamp, type StampMark } from '../verification/index.ts';
 import { isTierServed } from './access.ts';
 import type { RecomputedChain } from './chain-proof.ts';
@@ -129,12 +119,12 @@ export const outputPagePath = (workflowId: string, sequenceNumber: number): stri
 
 declare module '../http/views.ts' {
   interface PageModels {
-    readonly workflow: ReturnType<typeof workflowViewOf>;
+    readonly workflow: ReturnType<ReturnType<typeof workflowViewOf>>;
   }
 }
 
 /** Makes the model of the page: the facts, and what the page says about them. */
-export function workflowViewOf(page: WorkflowPage) {
+export const workflowViewOf = (page: WorkflowPage) => (words: Words) => {
   const { outputs, root, closingRecord, proof } = page;
   // If the facts are not proved for this answer, the page shows them as recorded and claims none of them (V9).
   const isClaimed = proof.kind === 'proved' || proof.kind === 'open';
@@ -154,28 +144,28 @@ export function workflowViewOf(page: WorkflowPage) {
   const claim: Claim = { isClaimed, isMarked: unqualified < stamps || !isOneKind };
   return {
     ...page,
-    documentTitle: documentTitleOf(page, isClaimed, isTest),
+    documentTitle: documentTitleOf(page, isClaimed, isTest, words),
     isClaimed,
     isTest,
     isDevelopment: isTest && trials.includes('development'),
     stamps,
     unqualified,
     pageCount,
-    state: { name, ...(isTest && name === 'completed' ? completedInTest : states[name]) },
-    headline: isClaimed ? headlineOf(page) : null,
-    tierText: tiers[page.tier],
-    mailText: mails[page.mail],
+    state: { name, ...statesOf(words, isTest)[name] },
+    headline: isClaimed ? headlineOf(page, words) : null,
+    tierText: tiersOf(words)[page.tier],
+    mailText: mailsOf(words)[page.mail],
     isMockShown,
-    root: root && { ...root, mark: markShownOf(root.stamp, claim) },
-    closingRecord: closingRecord && { ...closingRecord, mark: markShownOf(closingRecord.stamp, claim) },
-    table: tableOf(page, pageCount, claim),
-    faults: proof.kind === 'broken' ? faultsOf(proof.faults) : null,
-    qualified: isClaimed && !isTest && stamps > 0 ? qualifiedOf(page, { stamps, unqualified, isMockShown }) : null,
-    found: page.find && foundOf(page, page.find, { isClaimed, isTest }),
-    checked: checkedFor(page, pageCount),
+    root: root && { ...root, mark: markShownOf(root.stamp, claim, words) },
+    closingRecord: closingRecord && { ...closingRecord, mark: markShownOf(closingRecord.stamp, claim, words) },
+    table: tableOf(page, pageCount, claim, words),
+    faults: proof.kind === 'broken' ? faultsOf(proof.faults, words) : null,
+    qualified: isClaimed && !isTest && stamps > 0 ? qualifiedOf(page, { stamps, unqualified, isMockShown }, words) : null,
+    found: page.find && foundOf(page, page.find, { isClaimed, isTest }, words),
+    checked: checkedFor(page, pageCount, words),
     compared: comparedOf(page),
   };
-}
+};
 
 interface Claim {
   readonly isClaimed: boolean;
@@ -190,75 +180,79 @@ interface StampCounts {
 }
 
 /** The title of the page, which chat programs show beside a link to it. It names nobody. */
-function documentTitleOf({ outputs: { total }, root, startedAt }: WorkflowPage, isClaimed: boolean, isTest: boolean): string {
-  if (!isClaimed) return 'Record of a workflow';
+function documentTitleOf(
+  { outputs: { total }, root, startedAt }: WorkflowPage,
+  isClaimed: boolean,
+  isTest: boolean,
+  { t, tCount, dateText }: Words,
+): string {
+  if (!isClaimed) return t('Record of a workflow');
   const day = dateText(root?.stamp.stampedAt ?? startedAt);
-  const files = plural(total, 'file');
-  if (isTest) return `Test record: ${files}, ${day}`;
-  if (total === 0) return `Record without files, ${day}`;
-  return root ? `${files}, ${day}` : `${files} so far, ${day}`;
+  const values = { files: total === 0 ? t('no file') : tCount(total, '{count} file', '{count} files'), day };
+  if (isTest) return t('Test record: {files}, {day}', values);
+  if (total === 0) return t('Record without files, {day}', values);
+  return root ? t('{files}, {day}', values) : t('{files} so far, {day}', values);
 }
 
 /** A proved stamp has no mark if the page claims nothing, or says the same of all stamps. */
-const markShownOf = (stamp: StampMark, { isClaimed, isMarked }: Claim) =>
-  (isClaimed && isMarked) || stamp.verdict.kind !== 'proved' ? markOfStamp(stamp) : null;
+const markShownOf = (stamp: StampMark, { isClaimed, isMarked }: Claim, words: Words) =>
+  (isClaimed && isMarked) || stamp.verdict.kind !== 'proved' ? markOfStamp(stamp, words) : null;
 
-const states = {
-  pending: { icon: 'pending', label: 'Waiting for the client' },
-  active: { icon: 'active', label: 'Active' },
-  completed: { icon: 'check', label: 'Record closed' },
-  expired: { icon: 'cross', label: 'Expired' },
-  broken: { icon: 'cross', label: 'Does not hold' },
-  not_proved: { icon: 'warning', label: 'Not proved' },
-  unfinished: { icon: 'pending', label: 'Being checked' },
-} as const;
+const statesOf = ({ t }: Words, isTest: boolean) => ({
+  pending: { icon: 'pending', label: t('Waiting for the client') },
+  active: { icon: 'active', label: t('Active') },
+  completed: isTest ? { icon: 'warning', label: t('Record closed, with test stamps') } : { icon: 'check', label: t('Record closed') },
+  expired: { icon: 'cross', label: t('Expired') },
+  broken: { icon: 'cross', label: t('Does not hold') },
+  not_proved: { icon: 'warning', label: t('Not proved') },
+  unfinished: { icon: 'pending', label: t('Being checked') },
+});
 
-const completedInTest = { icon: 'warning', label: 'Record closed, with test stamps' };
-
-/** Who recorded how many files for whom. `{title}` follows if the agent made it public. */
-const headlines = {
-  closed: { some: '{agent} recorded {files} for {client}', none: '{agent} recorded no file for {client}' },
-  open: { some: '{agent} has recorded {files} so far for {client}', none: '{agent} has recorded no file for {client} yet' },
-  titled: '{headline}: “{title}”',
-} as const;
-
-const erased = { agent: 'An agent whose name was erased', client: 'a client whose name was erased' };
-/** Anybody may start a workflow, so a name with a link does not become a headline. The details have it. */
-const unnamedAgent = 'An agent';
-
-/** The headline, and whether it has names, which nobody has checked. */
-function headlineOf({ status, agentId, maskedEmail, title, outputs }: WorkflowPage) {
+/**
+ * The headline, who recorded how many files for whom, and whether it has names, which nobody has checked. Anybody may start a workflow, so a name with a
+ * link does not become a headline. The details have it.
+ */
+function headlineOf({ status, agentId, maskedEmail, title, outputs: { total } }: WorkflowPage, { t, tHtml, tCount }: Words) {
   const isEnded = status === 'completed' || status === 'expired';
-  const headline = sentence(headlines[isEnded ? 'closed' : 'open'][outputs.total > 0 ? 'some' : 'none'], {
-    agent: given(agentId === null ? erased.agent : canBeShown(agentId) ? agentId : unnamedAgent),
-    files: plural(outputs.total, 'file'),
-    client: given(maskedEmail ?? erased.client),
-  });
+  const unnamed = agentId === null ? t('An agent whose name was erased') : t('An agent');
+  const values = {
+    agent: raw(given(agentId !== null && canBeShown(agentId) ? agentId : unnamed)),
+    files: tCount(total, '{count} file', '{count} files'),
+    client: raw(given(maskedEmail ?? t('a client whose name was erased'))),
+  };
+  const closed = () =>
+    total > 0 ? tHtml('{agent} recorded {files} for {client}', values) : tHtml('{agent} recorded no file for {client}', values);
+  const open = () =>
+    total > 0
+      ? tHtml('{agent} has recorded {files} so far for {client}', values)
+      : tHtml('{agent} has recorded no file for {client} yet', values);
+  const headline = isEnded ? closed() : open();
   return {
-    html: title === null ? headline : sentence(headlines.titled, { headline, title: given(title) }),
+    html: title === null ? headline : tHtml('{headline}: “{title}”', { headline: raw(headline), title: raw(given(title)) }),
     hasNames: agentId !== null || maskedEmail !== null || title !== null,
   };
 }
 
-const tiers: Readonly<Record<WorkflowTier, string>> = {
-  standard: 'Standard: outputs may be stamped before the address is confirmed',
-  verified: 'Verified: outputs wait until the address is confirmed',
-  qualified: 'Qualified: the address must be confirmed first, and every stamp must come from a qualified provider',
-};
+const tiersOf = ({ t }: Words): Readonly<Record<WorkflowTier, string>> => ({
+  standard: t('Standard: outputs may be stamped before the address is confirmed'),
+  verified: t('Verified: outputs wait until the address is confirmed'),
+  qualified: t('Qualified: the address must be confirmed first, and every stamp must come from a qualified provider'),
+});
 
-const mails: Readonly<Record<LinkMailState, string>> = {
-  waiting: 'Not confirmed; the mail with the link has not gone out yet',
-  sent: 'Not confirmed; the mail with the link was sent',
-  failed: 'Not confirmed; the mail with the link could not be delivered',
-};
+const mailsOf = ({ t }: Words): Readonly<Record<LinkMailState, string>> => ({
+  waiting: t('Not confirmed; the mail with the link has not gone out yet'),
+  sent: t('Not confirmed; the mail with the link was sent'),
+  failed: t('Not confirmed; the mail with the link could not be delivered'),
+});
 
 /** Longer lists are folded after this number of outputs. */
 const mostUnfolded = 10;
 
 /** The outputs of this page as a table, and the links to other pages, without some in the middle. */
-function tableOf({ workflowId, outputs }: WorkflowPage, pageCount: number, claim: Claim) {
+function tableOf({ workflowId, outputs }: WorkflowPage, pageCount: number, claim: Claim, words: Words) {
+  const { count } = words;
   const { page: current, pageSize, total } = outputs;
-  const rows = outputs.rows.map((row) => ({ ...row, icon: iconOf(row.type), mark: markShownOf(row, claim) }));
+  const rows = outputs.rows.map((row) => ({ ...row, icon: iconOf(row.type), mark: markShownOf(row, claim, words) }));
   const [firstRow = null] = rows;
   // The provider is written once if all rows have the same, with the same verdict.
   const isSameProvider = new Set(rows.map(providerOf)).size === 1;
@@ -271,8 +265,8 @@ function tableOf({ workflowId, outputs }: WorkflowPage, pageCount: number, claim
   );
   return {
     range: rangeOf(current),
-    first: daysOf(rows.slice(0, mostUnfolded)),
-    rest: daysOf(rows.slice(mostUnfolded)),
+    first: daysOf(rows.slice(0, mostUnfolded), words),
+    rest: daysOf(rows.slice(mostUnfolded), words),
     folded: Math.max(0, rows.length - mostUnfolded),
     sameProvider: isSameProvider ? firstRow : null,
     hasNames: rows.some(({ name }) => name !== null),
@@ -291,7 +285,7 @@ const providerOf = ({ provider, isQualified, qualification, verdict }: OutputRow
   JSON.stringify([provider, isQualified, qualification?.basis, verdict.kind]);
 
 /** Groups rows by the day of their stamps, in their order, so that each day is written once. */
-function daysOf<Row extends OutputRow>(rows: readonly Row[]) {
+function daysOf<Row extends OutputRow>(rows: readonly Row[], { dateText }: Words) {
   const days: { readonly day: string; readonly rows: Row[] }[] = [];
   for (const row of rows) {
     const day = dateText(row.stampedAt);
@@ -306,73 +300,89 @@ const pageUrl = (workflowId: string, page: number): string => `${workflowPath(wo
 
 const mostFaults = 20;
 
-const faultsOf = (faults: readonly WorkflowFault[]) => ({
-  shown: faults.slice(0, mostFaults).map((fault) => ({ sentence: faultText(fault), reason: 'reason' in fault ? fault.reason : null })),
+const faultsOf = (faults: readonly WorkflowFault[], words: Words) => ({
+  shown: faults
+    .slice(0, mostFaults)
+    .map((fault) => ({ sentence: faultText(fault, words), reason: 'reason' in fault ? fault.reason : null })),
   more: Math.max(0, faults.length - mostFaults),
 });
 
-function faultText(fault: WorkflowFault): string {
+function faultText(fault: WorkflowFault, words: Words): string {
+  const { t, tCount } = words;
   switch (fault.kind) {
     case 'chain_hash_mismatch':
-      return `The chain breaks at output ${count(fault.sequenceNumber)}: its hash, its number or the link before was changed.`;
+      return t('The chain breaks at output {number}: its hash, its number or the link before was changed.', {
+        number: fault.sequenceNumber,
+      });
     case 'number_out_of_order':
-      return `Output ${count(fault.sequenceNumber)} is missing, or in the wrong place.`;
+      return t('Output {number} is missing, or in the wrong place.', { number: fault.sequenceNumber });
     case 'output_count_mismatch': {
-      const recorded = fault.recorded === 1 ? '1 output is' : `${count(fault.recorded)} outputs are`;
-      const found = fault.found === 0 ? 'none is' : fault.found === 1 ? '1 is' : `${count(fault.found)} are`;
-      return `${recorded} recorded as closed, but ${found} there.`;
+      const recorded = tCount(fault.recorded, '{count} output is recorded as closed', '{count} outputs are recorded as closed');
+      const found = fault.found === 0 ? t('none is there') : tCount(fault.found, '{count} is there', '{count} are there');
+      return t('{recorded}, but {found}.', { recorded, found });
     }
     case 'root_mismatch':
-      return 'The Merkle root of these outputs differs from the recorded one.';
+      return t('The Merkle root of these outputs differs from the recorded one.');
     case 'closing_record_mismatch': {
       const { member } = fault;
-      return `The ${members.get(member) ?? member.replaceAll('_', ' ')} on this page differs from the one at the closing of the workflow.`;
+      const named = membersOf(words)[member] ?? member.replaceAll('_', ' ');
+      return t('The {member} on this page differs from the one at the closing of the workflow.', { member: named });
     }
     case 'root_stamp':
-      return 'The stamp of the Merkle root does not verify.';
+      return t('The stamp of the Merkle root does not verify.');
     case 'closing_record_stamp':
-      return 'The stamp of the closing record does not verify.';
+      return t('The stamp of the closing record does not verify.');
     case 'output_stamp':
-      return `The stamp of output ${count(fault.sequenceNumber)} does not verify.`;
+      return t('The stamp of output {number} does not verify.', { number: fault.sequenceNumber });
   }
 }
 
 /** Members of the closing record that have another name for people. */
-const members = new Map([
-  ['created_at', 'start'],
-  ['confirmed_at', 'confirmation of the address'],
-  ['completed_at', 'completion'],
-  ['output_count', 'number of outputs'],
-  ['email_commitment', 'client'],
-  ['agent_commitment', 'agent'],
-]);
+const membersOf = ({ t }: Words): Readonly<Record<string, string>> => ({
+  tier: t('tier'),
+  created_at: t('start'),
+  confirmed_at: t('confirmation of the address'),
+  completed_at: t('completion'),
+  output_count: t('number of outputs'),
+  email_commitment: t('client'),
+  agent_commitment: t('agent'),
+});
 
 /** Whether the stamps are qualified, and what that means, in HTML; null if the page has nothing to say about it. */
-function qualifiedOf({ outputs, root }: WorkflowPage, { stamps, unqualified, isMockShown }: StampCounts): string | null {
+function qualifiedOf({ outputs, root }: WorkflowPage, { stamps, unqualified, isMockShown }: StampCounts, words: Words): string | null {
+  const { language, tHtml, qualifiedLine, notQualifiedLine, meaningLink } = words;
   // The root covers all outputs, so its stamp speaks for the record. Without a root the stamps of this page speak, if all say the same.
   const speaking = root ? [root.stamp] : outputs.rows;
   const lines = new Set(speaking.map(({ qualification }) => qualification && qualifiedLine(qualification)));
   const common = (lines.size === 1 && speaking[0]?.qualification) || null;
   if (unqualified === stamps) return notQualifiedLine(speaking[0]?.qualification?.reason);
-  const said = [common ? qualifiedLine(common) : '', escapeHtml(laterStatusSentence(common?.listed ?? null) ?? '')];
+  const later = laterStatusWords(common?.listed ?? null, language);
+  const said = [common ? qualifiedLine(common) : '', later ? tHtml(later.text, later.values) : ''];
   if (unqualified > 0) {
-    const text =
-      unqualified === 1 ? '1 of {stamps} is not qualified; it is marked.' : '{unqualified} of {stamps} are not qualified; each is marked.';
-    said.push(sentence(text, { unqualified: count(unqualified), stamps: plural(stamps, 'stamp') }));
-    if (isMockShown) said.push(sentence('Test stamps prove nothing to a third party.', {}));
-  } else if (outputs.rows.some(({ qualification }) => qualification?.basis !== common?.basis)) said.push('See the mark of each file.');
+    const counts = { unqualified, stamps };
+    said.push(
+      unqualified === 1
+        ? tHtml('{unqualified} of {stamps} stamps is not qualified; it is marked.', counts)
+        : tHtml('{unqualified} of {stamps} stamps are not qualified; each is marked.', counts),
+    );
+    if (isMockShown) said.push(tHtml('Test stamps prove nothing to a third party.'));
+  } else if (outputs.rows.some(({ qualification }) => qualification?.basis !== common?.basis))
+    said.push(tHtml('See the mark of each file.'));
   else if (root && outputs.total > 0)
     said.push(
-      common?.basis === 'list' ? 'Each file on this page has a qualified stamp too.' : 'The same is claimed for each file on this page.',
+      common?.basis === 'list'
+        ? tHtml('Each file on this page has a qualified stamp too.')
+        : tHtml('The same is claimed for each file on this page.'),
     );
   return [...said, meaningLink].filter(Boolean).join(' ');
 }
 
-/** The answer to `?find=`. */
+/** The answer to `?find=`. It says the same about a fingerprint as the script about a file. */
 function foundOf(
   { workflowId, outputs, briefingHash, proof }: WorkflowPage,
   { hash, sequenceNumbers }: NonNullable<WorkflowPage['find']>,
   { isClaimed, isTest }: { isClaimed: boolean; isTest: boolean },
+  { tHtml }: Words,
 ) {
   const isBriefing = hash === briefingHash;
   const isFound = isBriefing || sequenceNumbers.length > 0;
@@ -382,38 +392,34 @@ function foundOf(
     number,
     url: `${pageUrl(workflowId, Math.ceil(number / outputs.pageSize))}#output-${number}`,
   }));
-  const links = numbered.map(({ number, url }) => `<a href="${url}">output ${count(number)}</a>`);
-  const places = [...(isBriefing ? ['the briefing'] : []), ...links].join(', ');
-  const [icon, text] = isUnknown
-    ? ['warning', foundWords.unknown]
+  const links = numbered.map(({ number, url }) => `<a href="${url}">${tHtml('output {number}', { number })}</a>`);
+  const places = raw([...(isBriefing ? [tHtml('the briefing')] : []), ...links].join(', '));
+  const [icon, html] = isUnknown
+    ? [
+        'warning',
+        tHtml(
+          'It is not known whether a file of this record has this fingerprint, because the record does not hold or is still being checked.',
+        ),
+      ]
     : !isFound
-      ? ['cross', foundWords.no]
+      ? ['cross', tHtml('No: neither a file of this record nor its briefing has this fingerprint.')]
       : isClaimed
-        ? [isTest ? 'warning' : 'check', foundWords.yes]
-        : ['warning', foundWords.notProved];
-  return { hash, isFound, numbers: sequenceNumbers, icon, html: sentence(text, { places }) };
+        ? [isTest ? 'warning' : 'check', tHtml('Yes: this is the fingerprint of {places}.', { places })]
+        : ['warning', tHtml('Not proved: this is recorded as the fingerprint of {places}, but nothing here proves it.', { places })];
+  return { hash, isFound, numbers: sequenceNumbers, icon, html };
 }
 
-/** The answers about a fingerprint. They say the same as those of the script about a file. */
-const foundWords = {
-  yes: 'Yes: this is the fingerprint of {places}.',
-  no: 'No: neither a file of this record nor its briefing has this fingerprint.',
-  notProved: 'Not proved: this is recorded as the fingerprint of {places}, but nothing here proves it.',
-  unknown:
-    'It is not known whether a file of this record has this fingerprint, because the record does not hold or is still being checked.',
-};
-
 /** Everything that was checked for this page. */
-function checkedFor({ outputs, proof, closingRecord }: WorkflowPage, pageCount: number): string[] {
+function checkedFor({ outputs, proof, closingRecord }: WorkflowPage, pageCount: number, { t }: Words): string[] {
   const [isOne, isMany] = [outputs.total === 1, outputs.total > 1];
   return [
-    isMany && 'the chain of all outputs',
-    isOne && 'the place of the one output in its chain',
-    proof.kind === 'proved' && 'the Merkle root and its stamp',
-    closingRecord && 'the closing record and its stamp',
-    pageCount > 1 && 'the stamps of the outputs on this page',
-    pageCount === 1 && isMany && 'the stamp of every output',
-    pageCount === 1 && isOne && 'the stamp of the output',
+    isMany && t('the chain of all outputs'),
+    isOne && t('the place of the one output in its chain'),
+    proof.kind === 'proved' && t('the Merkle root and its stamp'),
+    closingRecord && t('the closing record and its stamp'),
+    pageCount > 1 && t('the stamps of the outputs on this page'),
+    pageCount === 1 && isMany && t('the stamp of every output'),
+    pageCount === 1 && isOne && t('the stamp of the output'),
   ].filter((text) => typeof text === 'string');
 }
 

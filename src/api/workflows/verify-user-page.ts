@@ -1,5 +1,6 @@
 import { newLinkPath } from '../../shared/domain/addresses.ts';
 import type { ConfirmWith } from '../../shared/domain/challenge.ts';
+import type { Words } from '../../shared/views/format.ts';
 import type { ChallengeOutcome, RequesterNames } from './mail-links.ts';
 
 declare module '../http/views.ts' {
@@ -21,27 +22,31 @@ export interface VerifyUserFacts {
 }
 
 /** Makes the model of the page behind the link in the mail. The page has a button if there is a text to show below it. */
-export function verifyUserPageOf({ outcome, confirmWith, challenge, ...facts }: VerifyUserFacts) {
-  const { title, tone = 'failure', text, belowButton = null } = wordsOf(outcome, confirmWith === 'button');
-  const paragraphs = 'requester' in outcome ? [introductionOf(outcome.requester), ...text] : text;
-  const newLinkUrl = 'canAskAgain' in outcome && outcome.canAskAgain ? newLinkPath(facts.workflowId, challenge) : null;
-  return { ...facts, title, tone, icon: icons[tone], paragraphs, belowButton, newLinkUrl };
-}
+export const verifyUserPageOf =
+  ({ outcome, confirmWith, challenge, ...facts }: VerifyUserFacts) =>
+  (words: Words) => {
+    const { title, tone = 'failure', text, belowButton = null } = outcomeWordsOf(outcome, confirmWith === 'button', words);
+    const paragraphs = 'requester' in outcome ? [introductionOf(outcome.requester, words), ...text] : text;
+    const newLinkUrl = 'canAskAgain' in outcome && outcome.canAskAgain ? newLinkPath(facts.workflowId, challenge) : null;
+    return { ...facts, title, tone, icon: icons[tone], paragraphs, belowButton, newLinkUrl };
+  };
 
-type VerifyUserPage = ReturnType<typeof verifyUserPageOf>;
+type VerifyUserPage = ReturnType<ReturnType<typeof verifyUserPageOf>>;
 
 /** Makes the model of the page after the button that mails a new link. */
-export const newLinkPageOf = (
-  facts: Pick<VerifyUserFacts, 'workflowId' | 'workflowUrl' | 'makesTestStamps'>,
-  maskedEmail: string,
-): VerifyUserPage => ({
-  ...{ ...facts, tone: 'good', icon: icons.good, belowButton: null, newLinkUrl: null },
-  title: 'A new link is on its way',
-  paragraphs: [
-    `We mail it to ${maskedEmail}, the address of this record. This can take a few minutes. If it does not come, please look among unwanted mail too.`,
-    'Older links for this record no longer work. You can close this page.',
-  ],
-});
+export const newLinkPageOf =
+  (facts: Pick<VerifyUserFacts, 'workflowId' | 'workflowUrl' | 'makesTestStamps'>, maskedEmail: string) =>
+  ({ t }: Words): VerifyUserPage => ({
+    ...{ ...facts, tone: 'good', icon: icons.good, belowButton: null, newLinkUrl: null },
+    title: t('A new link is on its way'),
+    paragraphs: [
+      t(
+        'We mail it to {address}, the address of this record. This can take a few minutes. If it does not come, please look among unwanted mail too.',
+        { address: maskedEmail },
+      ),
+      t('Older links for this record no longer work. You can close this page.'),
+    ],
+  });
 
 const icons = { good: 'check', warning: 'warning', failure: 'cross', open: null } as const;
 
@@ -53,98 +58,119 @@ interface ChallengeWords {
   readonly belowButton?: string;
 }
 
-function wordsOf(outcome: ChallengeOutcome, isButton: boolean): ChallengeWords {
+function outcomeWordsOf(outcome: ChallengeOutcome, isButton: boolean, words: Words): ChallengeWords {
+  const { t } = words;
   const isOffered = 'canAskAgain' in outcome && outcome.canAskAgain;
-  const words: Readonly<Record<ChallengeOutcome['kind'], ChallengeWords>> = {
+  const askOperator = t('Ask the operator of the agent to send you a new link.');
+  const byButton = t(
+    'If you need a new link, press the button: we mail it to the address of this record, and to no other. The new link ends all older ones.',
+  );
+  const said: Readonly<Record<ChallengeOutcome['kind'], ChallengeWords>> = {
     open: {
       tone: 'open',
-      title: 'Please confirm your e-mail address',
+      title: t('Please confirm your e-mail address'),
       text: [
-        'With this button you confirm only one thing: that you can read the mail of this address. You approve nothing, you order nothing, and you owe nothing.',
+        t(
+          'With this button you confirm only one thing: that you can read the mail of this address. You approve nothing, you order nothing, and you owe nothing.',
+        ),
       ],
-      belowButton: `Nothing is confirmed before you press it. After that, ${next} If you do not know this agent, close this page.`,
+      belowButton: t(
+        'Nothing is confirmed before you press it. After that, the agent works on, and each file that it makes is stamped. If it closes the record, we mail you a link to it. If you do not know this agent, close this page.',
+      ),
     },
     verified: {
       tone: 'good',
-      title: `Thank you, the ${isButton ? 'button was pressed' : 'link was opened'}`,
+      title: isButton ? t('Thank you, the button was pressed') : t('Thank you, the link was opened'),
       text: [
-        `The record of its work now shows when somebody with access to your mailbox ${isButton ? 'pressed the button' : 'opened the link'}. It does not show who it was, or that you agree with anything an agent does.`,
-        `Now ${next} You need do nothing else, and can close this page.`,
+        isButton
+          ? t(
+              'The record of its work now shows when somebody with access to your mailbox pressed the button. It does not show who it was, or that you agree with anything an agent does.',
+            )
+          : t(
+              'The record of its work now shows when somebody with access to your mailbox opened the link. It does not show who it was, or that you agree with anything an agent does.',
+            ),
+        t(
+          'Now the agent works on, and each file that it makes is stamped. If it closes the record, we mail you a link to it. You need do nothing else, and can close this page.',
+        ),
       ],
     },
     wrong: {
       tone: 'warning',
-      title: 'This link is not quite right',
+      title: t('This link is not quite right'),
       text: [
-        'The end of the link, its secret part, does not belong to this workflow. Some mail programs cut long links in two: please open the link from the e-mail once more, or copy all of it into the address bar.',
-        triesText(outcome.kind === 'wrong' ? outcome.triesLeft : 0),
+        t(
+          'The end of the link, its secret part, does not belong to this workflow. Some mail programs cut long links in two: please open the link from the e-mail once more, or copy all of it into the address bar.',
+        ),
+        triesText(outcome.kind === 'wrong' ? outcome.triesLeft : 0, words),
       ],
     },
     challenge_used: {
       tone: 'good',
-      title: 'This link has already been used',
+      title: t('This link has already been used'),
       text: [
-        `Each link works only once. ${isButton ? 'If you pressed its button, all is well.' : 'If you opened it, or a program that checks your mail did, all is well.'}`,
-        'If not, somebody else can read your mail. Tell the operator of the agent, and secure your mailbox.',
+        isButton
+          ? t('Each link works only once. If you pressed its button, all is well.')
+          : t('Each link works only once. If you opened it, or a program that checks your mail did, all is well.'),
+        t('If not, somebody else can read your mail. Tell the operator of the agent, and secure your mailbox.'),
       ],
     },
     challenge_expired: {
-      title: 'This link has expired',
+      title: t('This link has expired'),
       text: [
-        'Links like this one are valid for a limited time, so that an old e-mail cannot be misused. Nothing was confirmed.',
+        t('Links like this one are valid for a limited time, so that an old e-mail cannot be misused. Nothing was confirmed.'),
         isOffered ? byButton : askOperator,
       ],
     },
     challenge_exhausted: {
-      title: 'This link was tried too often',
+      title: t('This link was tried too often'),
       text: [
-        'Too many wrong links came from your network, or for this workflow. Nothing was confirmed.',
-        'You can try the link from another network.',
+        t('Too many wrong links came from your network, or for this workflow. Nothing was confirmed.'),
+        t('You can try the link from another network.'),
         isOffered ? byButton : askOperator,
       ],
     },
     challenge_replaced: {
-      title: 'A newer link was sent',
+      title: t('A newer link was sent'),
       text: [
-        'A newer e-mail with a new link was sent for this workflow, and this older link no longer works. Nothing was confirmed.',
-        'Please open the link in the newest e-mail.',
+        t('A newer e-mail with a new link was sent for this workflow, and this older link no longer works. Nothing was confirmed.'),
+        t('Please open the link in the newest e-mail.'),
         ...(isOffered ? [byButton] : []),
       ],
     },
     workflow_expired: {
-      title: 'This workflow has ended',
+      title: t('This workflow has ended'),
       text: [
-        'It ran out of time before your address was confirmed, and nothing can be added to it any more.',
-        'Ask the operator of the agent to start a new workflow with your address. You will then get a new link.',
+        t('It ran out of time before your address was confirmed, and nothing can be added to it any more.'),
+        t('Ask the operator of the agent to start a new workflow with your address. You will then get a new link.'),
       ],
     },
     workflow_closed: {
-      title: 'This workflow is already closed',
-      text: ['Its outputs are sealed under one root, so an address can no longer be confirmed. Nothing was changed.'],
+      title: t('This workflow is already closed'),
+      text: [t('Its outputs are sealed under one root, so an address can no longer be confirmed. Nothing was changed.')],
     },
     email_redacted: {
-      title: 'The address of this workflow was erased',
-      text: ['It was erased on request (GDPR, Article 17). There is no address left to confirm, and nothing was changed.'],
+      title: t('The address of this workflow was erased'),
+      text: [t('It was erased on request (GDPR, Article 17). There is no address left to confirm, and nothing was changed.')],
     },
   };
-  return words[outcome.kind];
+  return said[outcome.kind];
 }
 
-const askOperator = 'Ask the operator of the agent to send you a new link.';
-const byButton =
-  'If you need a new link, press the button: we mail it to the address of this record, and to no other. The new link ends all older ones.';
-
-const next = 'the agent works on, and each file that it makes is stamped. If it closes the record, we mail you a link to it.';
-
-function triesText(triesLeft: number): string {
-  if (triesLeft <= 0) return 'This was the last try: for safety the link is now closed.';
-  return `You can try ${triesLeft === 1 ? 'once' : `${triesLeft} times`} more.`;
-}
+const triesText = (triesLeft: number, { t, tCount }: Words): string =>
+  triesLeft <= 0
+    ? t('This was the last try: for safety the link is now closed.')
+    : tCount(triesLeft, 'You can try once more.', 'You can try {count} times more.');
 
 /** The agent and its task, in its own words. */
-function introductionOf({ agentName, taskTitle }: RequesterNames): string {
-  const agent = `An AI agent${agentName && ` that calls itself “${agentName}”`} records its work for you with this service.`;
-  const task = taskTitle ? ` It named the task “${taskTitle}”.` : '';
-  if (!agentName && !taskTitle) return agent;
-  return `${agent}${task} Nobody has checked ${agentName && taskTitle ? 'these names' : 'this name'}.`;
+function introductionOf({ agentName: agent, taskTitle }: RequesterNames, { t }: Words): string {
+  const task = taskTitle ?? '';
+  if (!agent && !task) return t('An AI agent records its work for you with this service.');
+  const said = [
+    agent
+      ? t('An AI agent that calls itself “{agent}” records its work for you with this service.', { agent })
+      : t('An AI agent records its work for you with this service.'),
+    ...(task ? [t('It named the task “{task}”.', { task })] : []),
+    agent && task ? t('Nobody has checked these names.') : t('Nobody has checked this name.'),
+  ];
+  return said.join(' ');
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { outputPath, workflowPath } from '../domain/addresses.ts';
+import { languages } from '../domain/language.ts';
 import { maxPublicNameCharacters, type PublicMember } from '../domain/public-name.ts';
 import { redactedEmail } from '../domain/recipient.ts';
 import { workflowTiers } from '../domain/stamp.ts';
@@ -46,6 +47,7 @@ export const workflowStartRequest = z
     briefing_metadata: metadataWithName('title').nullish(),
     tier: workflowTier.default('standard'),
     callback_url: callbackUrl.nullish(),
+    locale: z.enum(languages).nullish().describe('language of the mails to the client; without it, English'),
   })
   .meta({ id: 'WorkflowStartRequest' });
 export type WorkflowStartRequest = z.output<typeof workflowStartRequest>;

@@ -88,63 +88,88 @@ export const notQualified = (reason: QualificationReason, isClaimedByToken = fal
   isClaimedByToken,
 });
 
-const countries = new Intl.DisplayNames('en', { type: 'region' });
 /** Trusted lists name two countries by other codes than ISO 3166-1. */
 const codesOfLists: Readonly<Record<string, string>> = { EL: 'GR', UK: 'GB' };
 
-/** The English name of a country by its code in a trusted list; the code itself if it has none. */
-export const countryText = (territory: string): string => countries.of(codesOfLists[territory] ?? territory) ?? territory;
+/** The name of a country by its code in a trusted list; the code itself if it has none. */
+export const countryText = (territory: string, language = 'en'): string =>
+  new Intl.DisplayNames(language, { type: 'region' }).of(codesOfLists[territory] ?? territory) ?? territory;
 
 /** The lists mean days as they begin in Brussels, such as 2016-06-30T22:00:00Z. */
-const days = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'Europe/Brussels' });
-
-const dayOf = (time: string): string => days.format(new Date(time));
-
-const listText = ({ territory, listNumber }: Pick<ListedService, 'territory' | 'listNumber'>): string =>
-  `${countryText(territory)}’s trusted list no. ${listNumber}`;
-
-const serviceText = ({ serviceName, providerName }: ListedService): string => `the service “${serviceName}” of ${providerName}`;
+const dayOf = (time: string, language = 'en'): string =>
+  new Date(time).toLocaleDateString(language === 'en' ? 'en-GB' : language, { dateStyle: 'long', timeZone: 'Europe/Brussels' });
 
 type Said = Omit<Qualification, 'isClaimedByToken'>;
 
-/** One sentence that says whether a time-stamp is qualified, and who says so. Every page and every text uses it. */
-export const qualifiedSentence = (said: Said): string => Object.values(qualifiedParts(said)).join('');
-
-/** The sentence in parts, for pages that link the words of the list. `list` is empty if the sentence names no list. */
-export function qualifiedParts(said: Said) {
-  const [before, after] = wordsOf(said);
-  return { before, list: said.listed && after !== undefined ? listText(said.listed) : '', after: after ?? '' };
+/** A sentence with named values. Pages translate it. */
+interface SentenceWords {
+  readonly text: string;
+  readonly values: Readonly<Record<string, string>>;
 }
 
-/** The words before and after those of the list; only the first if the sentence names no list. */
-function wordsOf({ status, basis, reason, listed }: Said): readonly [before: string, after?: string] {
+const filled = ({ text, values }: SentenceWords): string => text.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
+
+/** One sentence that says whether a time-stamp is qualified, and who says so. Every page and every text uses it. */
+export function qualifiedSentence(said: Said): string {
+  const { text, list, values } = qualifiedWords(said);
+  return filled({ text, values: { ...values, ...(list && { list: filled(list) }) } });
+}
+
+/** The sentence in words; `list` are those about the trusted list, which pages link. Values are written for readers of `language`. */
+export function qualifiedWords(said: Said, language = 'en'): SentenceWords & { readonly list?: SentenceWords } {
+  const { listed } = said;
+  const text = textOf(said);
+  if (!listed || !text.includes('{list}')) return { text, values: {} };
+  const { territory, listNumber, serviceName: service, providerName: provider, status, since, type } = listed;
+  return {
+    text,
+    values: { service, provider, type, status: String(status), since: since === null ? '' : dayOf(since, language) },
+    list: {
+      text: '{country}’s trusted list no. {number}',
+      values: { country: countryText(territory, language), number: String(listNumber) },
+    },
+  };
+}
+
+function textOf({ status, basis, reason, listed }: Said): string {
   if (status === 'qualified') {
-    if (listed) return [`Qualified: ${serviceText(listed)} is listed in `, ` as granted since ${dayOf(String(listed.since))}.`];
-    if (basis === 'list') return ['Qualified: a trusted list of the EU grants the service.'];
-    return ['Qualified, as claimed by the operator of this service.'];
+    if (listed) return 'Qualified: the service “{service}” of {provider} is listed in {list} as granted since {since}.';
+    if (basis === 'list') return 'Qualified: a trusted list of the EU grants the service.';
+    return 'Qualified, as claimed by the operator of this service.';
   }
   const sentence = QUALIFICATION_REASONS[reason ?? 'provider_not_qualified'];
-  if (basis === 'list' && listed && reason) {
-    const after = wordsAboutService[reason]?.(listed);
-    return after === undefined ? [`Not qualified: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`] : ['Not qualified: ', after];
-  }
+  if (basis === 'list' && listed && reason)
+    return aboutService[reason] ?? `Not qualified: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
   const isUnknown = reason === 'no_trusted_list' || reason === 'service_not_listed';
-  return [`Not ${isUnknown ? 'known to be ' : ''}qualified. ${sentence}`];
+  return `Not ${isUnknown ? 'known to be ' : ''}qualified. ${sentence}`;
 }
 
-/** For a reason that is about one service of a list: how the sentence goes on after the name of the list. */
-const wordsAboutService: Readonly<Partial<Record<QualificationReason, (listed: ListedService) => string>>> = {
-  service_withdrawn: (listed) => ` has ${serviceText(listed)} as ${listed.status} since ${dayOf(String(listed.since))}.`,
-  service_not_yet_granted: (listed) => ` does not have ${serviceText(listed)} as granted at the time of the time-stamp yet.`,
-  service_other_type: (listed) => ` has ${serviceText(listed)}, but not for qualified time-stamps (its type is ${listed.type}).`,
-  service_other_key: (listed) => ` names ${serviceText(listed)}, but with another key.`,
-  list_expired: () => ' had expired at the time of the time-stamp, and no newer list was read.',
+/** For a reason that is about one service of a list. */
+const aboutService: Readonly<Partial<Record<QualificationReason, string>>> = {
+  service_withdrawn: 'Not qualified: {list} has the service “{service}” of {provider} as {status} since {since}.',
+  service_not_yet_granted:
+    'Not qualified: {list} does not have the service “{service}” of {provider} as granted at the time of the time-stamp yet.',
+  service_other_type:
+    'Not qualified: {list} has the service “{service}” of {provider}, but not for qualified time-stamps (its type is {type}).',
+  service_other_key: 'Not qualified: {list} names the service “{service}” of {provider}, but with another key.',
+  list_expired: 'Not qualified: {list} had expired at the time of the time-stamp, and no newer list was read.',
 };
 
 /** One more sentence if the status of the service differs at the first proof of existence; null if it does not. */
-export function laterStatusSentence(listed: ListedService | null): string | null {
+export function laterStatusWords(listed: ListedService | null, language = 'en'): SentenceWords | null {
   if (!listed?.atProofOfExistence) return null;
   const { time, status, since } = listed.atProofOfExistence;
-  const then = `On ${dayOf(time)}, when the time-stamp is first proved to exist by more than its own word, the list has the service as ${status} since ${dayOf(since)}`;
-  return status === 'granted' ? `${then}.` : `${then}; the EU’s validation software (DSS) wants the service to be granted then too.`;
+  const values = { time: dayOf(time, language), status, since: dayOf(since, language) };
+  if (status === 'granted') return { text: laterGranted, values };
+  return { text: laterStatus, values };
 }
+
+export const laterStatusSentence = (listed: ListedService | null): string | null => {
+  const words = laterStatusWords(listed);
+  return words && filled(words);
+};
+
+const laterGranted =
+  'On {time}, when the time-stamp is first proved to exist by more than its own word, the list has the service as {status} since {since}.';
+const laterStatus =
+  'On {time}, when the time-stamp is first proved to exist by more than its own word, the list has the service as {status} since {since}; the EU’s validation software (DSS) wants the service to be granted then too.';

@@ -65,6 +65,6 @@ export function otherVerdict(what, { isTest, mayBeOfBatch }) {
     sentence: mayBeOfBatch
       ? adviceWords.batch
       : 'The stamp proves nothing about your file: it is a different file, or was changed since it was stamped.',
-    remark: isTest ? '' : 'The stamp itself is valid, but for another fingerprint. ',
+    remark: isTest ? '' : 'The stamp itself is valid, but for another fingerprint.',
   };
 }

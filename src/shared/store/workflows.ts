@@ -2,6 +2,7 @@ import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import { Binary, type Collection, type Db, type Document, type Filter, type UpdateFilter, type UpdateResult } from 'mongodb';
 import { type ConfirmWith, maxWrongTries } from '../domain/challenge.ts';
 import { decryptText, encryptText, keyBytes, nonceBytes, unwrapKey, wrapKey } from '../domain/encryption.ts';
+import type { Language } from '../domain/language.ts';
 import type { CommitmentSalts } from '../domain/proofs.ts';
 import { redactedEmail } from '../domain/recipient.ts';
 import type { WorkflowTier } from '../domain/stamp.ts';
@@ -214,6 +215,8 @@ interface PersonalWords {
   readonly agentId: string;
   /** JSON text, because the caller chooses the names in it, and they must not become field names in the database. */
   readonly briefingMetadata?: string | undefined;
+  /** The language of the mails to the client. */
+  readonly locale?: Language | undefined;
   /** The address for webhooks about the workflow; it may contain a secret. */
   readonly callbackUrl?: string | undefined;
   /** The product that asked for the webhooks. Present if there is an address for them. */
@@ -315,8 +318,8 @@ const encryptSalts = (key: KeyObject, workflowId: string, salts: CommitmentSalts
   encryptText({ key, nonce: randomBytes(nonceBytes), context: saltsContext(workflowId) }, JSON.stringify(salts));
 
 function workflowDocumentOf(serviceKey: KeyObject, workflow: NewWorkflow): WorkflowDocument {
-  const { email, agentId, briefingMetadata, callbackUrl, callbackProduct, ...fields } = workflow;
-  const words = { email, agentId, briefingMetadata, callbackUrl, callbackProduct };
+  const { email, agentId, briefingMetadata, locale, callbackUrl, callbackProduct, ...fields } = workflow;
+  const words = { email, agentId, briefingMetadata, locale, callbackUrl, callbackProduct };
   return { ...fields, status: 'pending', ...encryptWords(serviceKey, fields._id, words) };
 }
 

@@ -1,73 +1,130 @@
-/** This module formats numbers, times and hashes for people. All templates use its functions. No function needs a clock or the system's locale. */
+/** This module formats numbers, times and hashes for people, in each language. All templates use its functions. No function needs a clock or the system's locale. */
 
-import { meaningPath, notQualifiedSentence, qualifiedParts } from '../domain/qualification.ts';
+import { type Language, localeOf } from '../domain/language.ts';
+import { meaningPath, notQualifiedSentence, qualifiedWords } from '../domain/qualification.ts';
+import type { Operator } from './operator.ts';
+import { escapeHtml, translatorOf, type Value } from './translation.ts';
 
-const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const known = new Map<Language, Words>();
 
-export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character]!);
+export type Words = ReturnType<typeof makeWords>;
 
-const months = 'January February March April May June July August September October November December'.split(' ');
-const timePattern = /^(\d{4})-(\d\d)-(\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/;
-
-/** Splits a time into its day, `21 November 2026`, its seconds, `11:46:07`, and the digits after them without trailing zeros. */
-function partsOf(iso: string): { readonly day: string; readonly clock: string; readonly fraction: string } {
-  const [, year, month, day, clock = '', fraction = ''] = timePattern.exec(iso) ?? [];
-  const name = months[Number(month) - 1];
-  if (!name) throw new RangeError(`not an RFC 3339 time in UTC: ${iso}`);
-  return { day: `${Number(day)} ${name} ${year}`, clock, fraction: fraction.replace(/0+$/, '') };
+/** The functions that write sentences, numbers and times in a language. */
+export function wordsOf(language: Language): Words {
+  const words = known.get(language) ?? makeWords(language);
+  known.set(language, words);
+  return words;
 }
 
-/**
- * Formats an RFC 3339 time in UTC, to the second: `21 November 2026, 11:46:07 UTC`.
- *
- * @throws RangeError if it is not RFC 3339 in UTC
- */
-export function timeText(iso: string): string {
-  const { day, clock } = partsOf(iso);
-  return `${day}, ${clock} UTC`;
-}
-
-/**
- * Formats the time of a stamp with all digits from its provider, except trailing zeros. genTime may be finer than a millisecond, and a shortened time
- * would be too early.
- *
- * @throws RangeError if it is not RFC 3339 in UTC
- */
-export function stampTimeText(iso: string): string {
-  const { day, clock, fraction } = partsOf(iso);
-  return `${day}, ${clock}${fraction && `.${fraction}`} UTC`;
-}
-
-/** Formats the day `2026-11-21` as `21 November`. */
-export const dayText = (date: string): string => timeText(`${date}T00:00:00Z`).split(' ').slice(0, 2).join(' ');
-
+const timePattern = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/;
 const timeElement = (iso: string, text: string): string => `<time datetime="${escapeHtml(iso)}">${text}</time>`;
 
-/** Makes the `time` element for a time of the service's own clocks (RFC 3339, UTC). */
-export const time = (iso: string): string => timeElement(iso, timeText(iso));
+function makeWords(language: Language) {
+  const translator = translatorOf(language);
+  const { tHtml } = translator;
+  const locale = localeOf(language);
+  const days = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' });
+  const daysOfYear = new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'long', timeZone: 'UTC' });
 
-/** Makes the `time` element for the time of a stamp. A recorded value that is not a time is shown unchanged. */
-export const stampTime = (iso: string): string =>
-  timePattern.test(iso) ? timeElement(iso, stampTimeText(iso)) : `<code>${escapeHtml(iso)}</code>`;
+  /** Splits a time into its day, `21 November 2026`, its seconds, `11:46:07`, and the digits after them without trailing zeros. */
+  function partsOf(iso: string): { readonly day: string; readonly clock: string; readonly fraction: string } {
+    const [, day = '', clock = '', fraction = ''] = timePattern.exec(iso) ?? [];
+    if (Number.isNaN(Date.parse(day))) throw new RangeError(`not an RFC 3339 time in UTC: ${iso}`);
+    return { day: days.format(new Date(day)), clock, fraction: fraction.replace(/0+$/, '') };
+  }
 
-/** Like `stampTime`, but without the day: `11:46:07.482`. */
-export function stampClock(iso: string): string {
-  if (!timePattern.test(iso)) return stampTime(iso);
-  const { clock, fraction } = partsOf(iso);
-  return timeElement(iso, `${clock}${fraction && `.${fraction}`}`);
+  /**
+   * Formats an RFC 3339 time in UTC, to the second: `21 November 2026, 11:46:07 UTC`.
+   *
+   * @throws RangeError if it is not RFC 3339 in UTC
+   */
+  function timeText(iso: string): string {
+    const { day, clock } = partsOf(iso);
+    return `${day}, ${clock} UTC`;
+  }
+
+  /**
+   * Formats the time of a stamp with all digits from its provider, except trailing zeros. genTime may be finer than a millisecond, and a shortened time
+   * would be too early.
+   *
+   * @throws RangeError if it is not RFC 3339 in UTC
+   */
+  function stampTimeText(iso: string): string {
+    const { day, clock, fraction } = partsOf(iso);
+    return `${day}, ${clock}${fraction && `.${fraction}`} UTC`;
+  }
+
+  /** Formats the day `2026-11-21` as `21 November`. */
+  const dayText = (date: string): string => daysOfYear.format(new Date(date));
+
+  /** Makes the `time` element for a time of the service's own clocks (RFC 3339, UTC). */
+  const time = (iso: string): string => timeElement(iso, timeText(iso));
+
+  /** Makes the `time` element for the time of a stamp. A recorded value that is not a time is shown unchanged. */
+  const stampTime = (iso: string): string =>
+    timePattern.test(iso) ? timeElement(iso, stampTimeText(iso)) : `<code>${escapeHtml(iso)}</code>`;
+
+  /** Like `stampTime`, but without the day: `11:46:07.482`. */
+  function stampClock(iso: string): string {
+    if (!timePattern.test(iso)) return stampTime(iso);
+    const { clock, fraction } = partsOf(iso);
+    return timeElement(iso, `${clock}${fraction && `.${fraction}`}`);
+  }
+
+  /** The day of a time in UTC: `21 November 2026`. Empty for a recorded value that is not a time. */
+  const dateText = (iso: string): string => (timePattern.test(iso) ? partsOf(iso).day : '');
+
+  /**
+   * Makes the `time` element for a headline, with the minute that a clock shows: `21 November 2026, 11:46 UTC`. `local-time.js` puts the reader's own time
+   * first. Write the exact time elsewhere on the page.
+   */
+  function minute(iso: string): string {
+    const { day, clock } = partsOf(iso);
+    return `<time datetime="${escapeHtml(iso)}" data-minute>${day}, ${clock.slice(0, 5)} UTC</time>`;
+  }
+
+  /** Formats a number: `12,345`, or an en dash if it is unknown. */
+  const count = (value: number | null): string => value?.toLocaleString(locale) ?? '–';
+
+  /** Formats a duration in its largest unit and the next smaller unit: `3 days 4 hours`, `12 seconds`. */
+  function duration(seconds: number): string {
+    let rest = Math.round(seconds);
+    const first = units.findIndex((unit) => rest >= unit.seconds);
+    const parts = units.slice(first, first < 0 ? undefined : first + 2).map((unit) => {
+      const amount = Math.floor(rest / unit.seconds);
+      rest -= amount * unit.seconds;
+      return { amount, text: amount.toLocaleString(locale, { style: 'unit', unit: unit.name, unitDisplay: 'long' }) };
+    });
+    const shown = parts.filter(({ amount }) => amount > 0);
+    return (shown.length > 0 ? shown : parts.slice(-1)).map(({ text }) => text).join(' ');
+  }
+
+  /** The link to the page that explains the words of verdicts. */
+  const meaningLink = `<a href="${meaningPath}">${tHtml('What this means')}</a>`;
+
+  /** Says whether a time-stamp is qualified, as HTML with a link to the trusted list that decides. */
+  function qualifiedLine(qualification: Parameters<typeof qualifiedWords>[0]): string {
+    const { text, list, values } = qualifiedWords(qualification, language);
+    const link = list && { html: `<a href="/trusted-lists/${qualification.listed?.listSha256}">${tHtml(list.text, list.values)}</a>` };
+    return tHtml(text, { ...values, ...(link && { list: link }) }).replace(/^[^:.,]+/, '<strong>$&</strong>');
+  }
+
+  /** Says in plain words what it means that a time-stamp is not qualified, as HTML. The reason is in `qualifiedLine`. */
+  const notQualifiedLine = (reason: string | null | undefined): string =>
+    `${tHtml(notQualifiedSentence(reason)).replace(/^[^:]+?(?= ?:)/, '<strong>$&</strong>')} ${meaningLink}`;
+
+  return {
+    ...{ ...translator, timeText, stampTimeText, dayText, time, stampTime, stampClock, dateText, minute, count, duration },
+    ...{ meaningLink, qualifiedLine, notQualifiedLine },
+  };
 }
 
-/** The day of a time in UTC: `21 November 2026`. Empty for a recorded value that is not a time. */
-export const dateText = (iso: string): string => (timePattern.test(iso) ? partsOf(iso).day : '');
-
-/**
- * Makes the `time` element for a headline, with the minute that a clock shows: `21 November 2026, 11:46 UTC`. `local-time.js` puts the reader's own time
- * first. Write the exact time elsewhere on the page.
- */
-export function minute(iso: string): string {
-  const { day, clock } = partsOf(iso);
-  return `<time datetime="${escapeHtml(iso)}" data-minute>${day}, ${clock.slice(0, 5)} UTC</time>`;
-}
+const units = [
+  { name: 'day', seconds: 86_400 },
+  { name: 'hour', seconds: 3_600 },
+  { name: 'minute', seconds: 60 },
+  { name: 'second', seconds: 1 },
+];
 
 /** Formats a hash in groups of eight characters. The line can break between groups, but the hash is copied as one word. */
 export function hash(hex: string): string {
@@ -75,12 +132,21 @@ export function hash(hex: string): string {
   return `<code class="hash">${groups.map((group) => `<span>${escapeHtml(group)}</span>`).join('<wbr>')}</code>`;
 }
 
-/** Makes HTML of a sentence with named values, such as `{agent} recorded {files}`. The text is escaped; the values are HTML. */
-export const sentence = (text: string, values: Readonly<Record<string, string>>): string =>
-  escapeHtml(text).replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
+/** Breaks each paragraph of a text into lines of at most 80 characters, for mails. A longer word, such as a link, keeps its line. */
+export const wrapped = (text: string): string => text.replace(/(?=.{81})(.{1,80}|\S+)(?: +|$)/gm, '$1\n').trimEnd();
+
+/** HTML as a value in a sentence. */
+export const raw = (html: string): Value => ({ html });
 
 /** Makes HTML of a text from a caller, which may run in the other direction. */
 export const given = (text: string): string => `<bdi class="given">${escapeHtml(text)}</bdi>`;
+
+/** Names the operator in one line. */
+export const operatorText = ({ name, url, contact }: Operator): string => [name, url, contact].filter(Boolean).join(', ');
+
+/** Like `operatorText`, as HTML with a link. */
+export const operatorHtml = ({ name, url, contact }: Operator): string =>
+  [url ? `<a href="${escapeHtml(url)}">${escapeHtml(name)}</a>` : escapeHtml(name), ...(contact ? [escapeHtml(contact)] : [])].join(', ');
 
 /** Converts a CommonMark sentence to HTML. Only text in backticks is formatted. */
 export const inlineCode = (text: string): string =>
@@ -89,35 +155,9 @@ export const inlineCode = (text: string): string =>
     .map((part, i) => (i % 2 === 0 ? escapeHtml(part) : `<code>${escapeHtml(part)}</code>`))
     .join('');
 
-/** Formats a number: `12,345`, or an en dash if it is unknown. */
-export const count = (value: number | null): string => value?.toLocaleString('en-GB') ?? '–';
-
-/** Formats a number with its noun: `no output`, `1 output`, `12,345 outputs`. */
+/** Formats a number with its noun, on pages that are only in English: `no output`, `1 output`, `12,345 outputs`. */
 export const plural = (value: number, noun: string): string =>
-  value === 0 ? `no ${noun}` : `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
-
-const units = [
-  { noun: 'day', seconds: 86_400 },
-  { noun: 'hour', seconds: 3_600 },
-  { noun: 'minute', seconds: 60 },
-  { noun: 'second', seconds: 1 },
-];
-
-/** Formats a duration in its largest unit and the next smaller unit: `3 days 4 hours`, `12 seconds`. */
-export function duration(seconds: number): string {
-  let rest = Math.round(seconds);
-  const first = units.findIndex((unit) => rest >= unit.seconds);
-  if (first < 0) return '0 seconds';
-  const parts = units.slice(first, first + 2).map((unit) => {
-    const amount = Math.floor(rest / unit.seconds);
-    rest -= amount * unit.seconds;
-    return { amount, noun: unit.noun };
-  });
-  return parts
-    .filter(({ amount }) => amount > 0)
-    .map(({ amount, noun }) => plural(amount, noun))
-    .join(' ');
-}
+  value === 0 ? `no ${noun}` : `${value.toLocaleString('en-GB')} ${noun}${value === 1 ? '' : 's'}`;
 
 /** Formats a latency: `240 ms`, `1.2 s`, or an en dash if nothing was measured. */
 export function latency(ms: number | null): string {
@@ -125,19 +165,4 @@ export function latency(ms: number | null): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
-/** Says whether a time-stamp is qualified, as HTML with a link to the trusted list that decides. */
-export function qualifiedLine(qualification: Parameters<typeof qualifiedParts>[0]): string {
-  const { before, list, after } = qualifiedParts(qualification);
-  const verdict = escapeHtml(before).replace(/^(?:Not (?:known to be )?q|Q)ualified/, '<strong>$&</strong>');
-  const link = list && `<a href="/trusted-lists/${qualification.listed?.listSha256}">${escapeHtml(list)}</a>`;
-  return verdict + link + escapeHtml(after);
-}
-
-/** The link to the page that explains the words of verdicts. */
-export const meaningLink = `<a href="${meaningPath}">What this means</a>`;
-
-/** Says in plain words what it means that a time-stamp is not qualified, as HTML. The reason is in `qualifiedLine`. */
-export const notQualifiedLine = (reason: string | null | undefined): string =>
-  `${escapeHtml(notQualifiedSentence(reason)).replace(/^[^:]+/, '<strong>$&</strong>')} ${meaningLink}`;
-
-export { developmentSentence } from '../domain/qualification.ts';
+export { escapeHtml } from './translation.ts';

@@ -2,13 +2,14 @@ import { createHmac } from 'node:crypto';
 import { evidencePath, mailedLinkPath, stopMailPath, workflowPath } from '../../shared/domain/addresses.ts';
 import { type ConfirmWith, mintChallenge } from '../../shared/domain/challenge.ts';
 import { decryptMetadata } from '../../shared/domain/encryption.ts';
+import type { Language } from '../../shared/domain/language.ts';
 import { publicNameOf, quotableFileName, quotableName } from '../../shared/domain/public-name.ts';
 import { trialOf } from '../../shared/domain/qualification.ts';
 import { recipientHash, stopTokenOf } from '../../shared/domain/recipient.ts';
 import type { JobPayload } from '../../shared/queue/jobs.ts';
 import type { MailOutcome, WorkflowRecord } from '../../shared/store/workflows.ts';
 import type { createViewEngine } from '../../shared/views/engine.ts';
-import { plural } from '../../shared/views/format.ts';
+import { type Words, wordsOf } from '../../shared/views/format.ts';
 import { type Operator, operatorOf } from '../../shared/views/operator.ts';
 import { MailError, type Message } from '../mail/index.ts';
 import type { WorkerTools } from '../tools.ts';
@@ -35,7 +36,7 @@ interface ClientMailing {
  */
 async function sendToClient(tools: WorkerTools, { name, workflow, job, baseUrl, build, record }: ClientMailing): Promise<void> {
   const { config, store, mail, clock, log } = tools;
-  const { _id: workflowId, email: to, agentId, briefingMetadata } = workflow;
+  const { _id: workflowId, email: to, agentId, briefingMetadata, locale = 'en' } = workflow;
   const title = publicNameOf(briefingMetadata, 'title');
   const logFields = { requestId: job.requestId, workflowId };
   const recipientKey = await store.keys.secret('recipients');
@@ -49,7 +50,7 @@ async function sendToClient(tools: WorkerTools, { name, workflow, job, baseUrl, 
   const from = senderOf(config.MAIL_FROM ?? 'qstamp <no-reply@localhost>', operator);
   const stopLink = `${baseUrl}${stopMailPath(stopTokenOf(recipientKey, recipient))}`;
   try {
-    await mail.send(build({ from, to, workflowId, agentId, title, operator, stopLink }));
+    await mail.send(build({ from, to, workflowId, agentId, title, operator, stopLink, locale }));
   } catch (error) {
     if (!(error instanceof MailError)) throw error;
     const { message: fault, isFinal } = error;
@@ -181,6 +182,8 @@ interface ClientMail {
   readonly operator: Operator | null;
   /** Absolute URL of the page that stops all mails to this recipient. */
   readonly stopLink: string;
+  /** The language of the mail, as the agent asked for when it started the workflow. */
+  readonly locale: Language;
   /** The same for every try of a job, so that mail programs show a mail once if it was sent twice. */
   readonly messageKey: string;
 }
@@ -214,20 +217,27 @@ type Engine = ReturnType<typeof createViewEngine>;
 
 /** The mail with the link that confirms an address. */
 export const buildOtpMessage = (engine: Engine, mail: OtpMail): Message =>
-  buildMessage(engine, 'otp', mail, (agentName) =>
-    agentName ? `The AI agent “${agentName}” asks you to confirm your e-mail address` : 'Please confirm your e-mail address',
+  buildMessage(engine, 'otp', mail, (agent, { t }) =>
+    agent ? t('The AI agent “{agent}” asks you to confirm your e-mail address', { agent }) : t('Please confirm your e-mail address'),
   );
 
 /** The mail that tells a client that his workflow was completed. */
 export function buildCompletionMessage(engine: Engine, mail: CompletionMail): Message {
-  const { outputCount, fileNames } = mail;
+  const { outputCount, fileNames, locale } = mail;
+  const { t, tCount } = wordsOf(locale);
   const isEmpty = outputCount === 0;
-  const files = plural(outputCount, 'file');
-  const stamped = outputCount === 1 ? `${files} was stamped for you` : `${files} were stamped for you`;
-  const outcome = isEmpty ? 'A record without files was closed for you' : stamped;
-  return buildMessage(engine, 'completion', { ...mail, outcome, moreFiles: outputCount - fileNames.length }, (agentName) => {
-    if (!agentName) return outcome;
-    return isEmpty ? `The AI agent “${agentName}” closed a record without files` : `The AI agent “${agentName}” recorded ${files} for you`;
+  const outcome = isEmpty
+    ? t('A record without files was closed for you')
+    : tCount(outputCount, '{count} file was stamped for you', '{count} files were stamped for you');
+  return buildMessage(engine, 'completion', { ...mail, outcome, moreFiles: outputCount - fileNames.length }, (agent) => {
+    if (!agent) return outcome;
+    if (isEmpty) return t('The AI agent “{agent}” closed a record without files', { agent });
+    return tCount(
+      outputCount,
+      'The AI agent “{agent}” recorded {count} file for you',
+      'The AI agent “{agent}” recorded {count} files for you',
+      { agent },
+    );
   });
 }
 
@@ -245,16 +255,17 @@ function buildMessage<Mail extends ClientMail>(
   engine: Engine,
   kind: 'otp' | 'completion',
   mail: Mail,
-  subjectOf: (agentName: string) => string,
+  subjectOf: (agentName: string, words: Words) => string,
 ): Message {
+  const { [mail.locale]: views } = engine;
   const agentName = quotableName(mail.agentId);
   const model = { ...mail, agentName, taskTitle: quotableName(mail.title ?? '') };
   return {
     from: mail.from,
     to: { name: '', address: mail.to },
-    subject: subjectOf(agentName),
-    text: engine.render(`./mail/${kind}-text.eta`, model),
-    html: engine.render(`./mail/${kind}-html.eta`, model),
+    subject: subjectOf(agentName, wordsOf(mail.locale)),
+    text: views.render(`./mail/${kind}-text.eta`, model),
+    html: views.render(`./mail/${kind}-html.eta`, model),
     messageId: `<${mail.messageKey}@${domainOf(mail.from)}>`,
     headers: {
       'Auto-Submitted': 'auto-generated',

@@ -1,17 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import {
-  count,
-  dayText,
-  duration,
-  escapeHtml,
-  hash,
-  latency,
-  plural,
-  stampTime,
-  stampTimeText,
-  time,
-  timeText,
-} from '../../../src/shared/views/format.ts';
+import { escapeHtml, hash, latency, plural, wordsOf } from '../../../src/shared/views/format.ts';
+
+const { count, dayText, duration, stampTime, stampTimeText, time, timeText } = wordsOf('en');
 
 describe('times', () => {
   it('are in UTC: to the second for people, RFC 3339 for machines', () => {

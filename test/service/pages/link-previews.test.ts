@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { workflowViewOf } from '../../../src/api/workflows/page.ts';
+import { wordsOf } from '../../../src/shared/views/format.ts';
 import { workflowSamples } from '../../support/page-samples.ts';
 import { createPageServer } from '../../support/page-server.ts';
 
@@ -22,7 +23,9 @@ test.each([
 });
 
 test('a link to an open record says that more may come', () => {
-  const { documentTitle } = workflowViewOf({ ...workflowSamples.named, proof: { kind: 'open' }, root: null, closingRecord: null });
+  const { documentTitle } = workflowViewOf({ ...workflowSamples.named, proof: { kind: 'open' }, root: null, closingRecord: null })(
+    wordsOf('en'),
+  );
   expect(documentTitle).toBe('4 files so far, 21 November 2026');
 });
 

@@ -14,9 +14,10 @@ const both = {
   agentId: 'Cover Artist 2.1',
   title: 'Cover for the autumn issue',
   operator: null,
+  locale: 'en',
   stopLink: 'https://stamps.example/mail/stop/token',
   messageKey: `key-${workflowId}`,
-};
+} as const;
 const otp = {
   ...both,
   link: `https://stamps.example/c/${workflowId}/Zm9v-_Zm9vZm9v`,
