@@ -54,7 +54,7 @@ describe('the browser verifies too (V9, W8, W9, W18)', () => {
   });
 
   it.each([
-    ['one', 'Chain. The chain hash of the output was recomputed starting from the hash of the briefing.', 'partial'],
+    ['one', 'Chain. The chain hash of the output was recomputed, starting from the hash of the briefing.', 'partial'],
     ['closedEmpty', 'Chain. There is no output to link.', 'partial'],
     ['pending', 'No root is stamped yet for all outputs.', 'proved'],
     ['thousand', 'Chain. 1,000 chain hashes were recomputed', 'partial'],

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { viewsFolder } from '../../src/shared/views/engine.ts';
 import { axeFindings } from '../support/axe.ts';
 import { isLong } from '../support/depth.ts';
+import { contentOf } from '../support/page-samples.ts';
 import { samplePaths } from '../support/page-server.ts';
 import { mainText } from '../support/page-text.ts';
 import { samplePages } from '../support/sample-pages.ts';
@@ -37,6 +38,30 @@ describe('every page', () => {
     expect(result).toEqual({ light: [], small: [], overflow: 0 });
     expect(complaints).toEqual([]);
     expect(requests.filter((url) => !url.startsWith(pages.url) && !url.startsWith('data:'))).toEqual([]);
+  });
+
+  it.each(['de-DE', 'fr-FR'])('%s: axe finds nothing on a phone, and nothing is too wide', async (locale) => {
+    for (const path of ['/workflow/named', '/workflow/broken', '/verify/differing', '/verify', '/verify-user/10', '/what-this-means']) {
+      const { result } = await visit(path, { ...phone, locale }, async (page) => ({
+        findings: await axeFindings(page),
+        overflow: await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth'),
+      }));
+      expect(result, path).toEqual({ findings: [], overflow: 0 });
+    }
+  });
+
+  it.each([
+    ['de-DE', 'Ja: report.txt ist unverändert seit 21. November 2026', 'Nein: other.txt ist nicht in dieser Aufzeichnung.'],
+    ['fr-FR', 'Oui : report.txt est inchangé depuis le 21 novembre 2026', 'Non : other.txt n’est pas dans cet enregistrement.'],
+  ])('%s: answers about a file in the language of the page', async (locale, yes, no) => {
+    await visit('/workflow/three', { locale }, async (page) => {
+      const files = { 'report.txt': contentOf(1), 'other.txt': Buffer.from('other') };
+      await page.setInputFiles(
+        '#file',
+        Object.entries(files).map(([name, buffer]) => ({ name, mimeType: 'text/plain', buffer })),
+      );
+      for (const answer of [yes, no]) await page.getByText(answer).waitFor();
+    });
   });
 
   it('is kept out of search indexes, except pages that describe the service', async () => {

@@ -2,7 +2,7 @@ import { verifyPath } from '../../shared/domain/addresses.ts';
 import { developmentSentence, laterStatusWords, type Qualification, trialOf } from '../../shared/domain/qualification.ts';
 import { adviceOf, type ReasonCode, reasonOf, verdictOf } from '../../shared/domain/reasons.ts';
 import { hashNameOf, type Proof } from '../../shared/domain/stamp.ts';
-import { tokenShown } from '../../shared/domain/token.ts';
+import { notCheckedPhrases, tokenShown } from '../../shared/domain/token.ts';
 import { otherVerdict } from '../../shared/proof/verdict-words.js';
 import { statedBy, type TrustedToken } from '../../shared/trust/judge.ts';
 import { raw, type Words } from '../../shared/views/format.ts';
@@ -160,10 +160,8 @@ function qualificationViewOf(qualification: Qualification, hasEffect: boolean, {
 
 /** What was stamped, and by whom. A token of the mock provider has no details. */
 function stampViewOf(token: TrustedToken, words: Words) {
-  const { t } = words;
   const { issuedAt: stampedAt, imprint, qualification, verified } = token;
   const shown = verified && tokenShown(verified);
-  const notChecked = shown ? [...shown.not_checked, ...(qualification.notChecked ?? [])] : [];
   return {
     ...{ imprint, hashName: hashNameOf(imprint.algorithm), stampedAt, provider: providerOf(token), qualification },
     accuracy: shown ? accuracyText(shown.accuracy_seconds, words) : '',
@@ -187,8 +185,16 @@ function stampViewOf(token: TrustedToken, words: Words) {
           holdsUntil: verified.record.holdsUntil.toISOString(),
         },
       },
-    notChecked: notChecked.map((phrase) => t(phrase.charAt(0).toUpperCase() + phrase.slice(1).replace(/\.?$/, '.'))),
+    notChecked: verified ? notCheckedPhrases(verified).map(({ text, values }) => notCheckedSentence(text, values, words)) : [],
+    /** What is unsure about trusted lists, as programs get it. */
+    notCheckedInLists: (shown && qualification.notChecked) ?? [],
   };
+}
+
+/** Makes a sentence of a phrase. */
+function notCheckedSentence(phrase: string, values: Readonly<Record<string, string>>, { t }: Words): string {
+  const sentence = phrase.charAt(0).toUpperCase() + phrase.slice(1).replace(/\.?$/, '.');
+  return t(sentence, { ...values, reason: t(values.reason ?? '') });
 }
 
 /** The end of the sentence that begins with the time. */

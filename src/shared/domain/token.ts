@@ -39,18 +39,27 @@ function revocationShown(answer: RevocationAnswer) {
 /** Codes without a sentence here: the caller reports on the file (`imprint`), and each certificate has its own line (`revocation`). */
 const withoutSentence: readonly Unchecked[] = ['imprint', 'revocation'];
 
-/** Lists everything that was not checked, except the file: only the caller knows about the file. */
-function notCheckedOf({ revocation, certificatesEndedAt, unchecked }: Verified): readonly string[] {
+interface Phrase {
+  readonly text: string;
+  readonly values: Readonly<Record<string, string>>;
+}
+
+/** Everything that was not checked, as phrases with named values, except the file: only the caller knows about the file. Pages translate them. */
+export function notCheckedPhrases({ revocation, certificatesEndedAt, unchecked }: Verified): readonly Phrase[] {
+  const unknown = revocation.flatMap((answer) => (answer.status === 'unknown' ? [answer] : []));
   return [
-    ...revocation.flatMap((answer) =>
-      answer.status === 'unknown' ? [`whether ${answer.certificate.subject} was revoked: ${REVOCATION_UNKNOWN[answer.why]}`] : [],
-    ),
-    ...(certificatesEndedAt === undefined
-      ? []
-      : [`whether a key was stolen after its certificate expired at ${textOfTime(certificatesEndedAt)}: nobody reports that any more`]),
-    ...unchecked.filter((code) => !withoutSentence.includes(code)).map((code) => UNCHECKED[code]),
+    ...unknown.map(({ certificate: { subject }, why }) => ({
+      text: 'whether {subject} was revoked: {reason}',
+      values: { subject, reason: REVOCATION_UNKNOWN[why] },
+    })),
+    ...(certificatesEndedAt === undefined ? [] : [{ text: keyStolenLater, values: { time: textOfTime(certificatesEndedAt) } }]),
+    ...unchecked.filter((code) => !withoutSentence.includes(code)).map((code) => ({ text: UNCHECKED[code], values: {} })),
   ];
 }
+
+const keyStolenLater = 'whether a key was stolen after its certificate expired at {time}: nobody reports that any more';
+
+const textOf = ({ text, values }: Phrase): string => text.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
 
 export const hexImprintOf = ({ imprint: { algorithm, digest } }: Pick<Verified, 'imprint'>): Imprint => ({
   algorithm,
@@ -64,7 +73,7 @@ export const tokenShown = (verified: Verified) => ({
   accuracy_seconds: verified.accuracyMicroseconds === undefined ? null : Number(verified.accuracyMicroseconds) / 1e6,
   revocation: verified.revocation.map(revocationShown),
   certificates_ended_at: verified.certificatesEndedAt ? textOfTime(verified.certificatesEndedAt) : null,
-  not_checked: notCheckedOf(verified),
+  not_checked: notCheckedPhrases(verified).map(textOf),
 });
 export type TokenShown = ReturnType<typeof tokenShown>;
 

@@ -12,8 +12,9 @@ import {
   qualifiedWords,
 } from '../../../src/shared/domain/qualification.ts';
 import { REASONS } from '../../../src/shared/domain/reasons.ts';
+import { notCheckedPhrases } from '../../../src/shared/domain/token.ts';
 import { adviceWords, fileWords, otherVerdict } from '../../../src/shared/proof/verdict-words.js';
-import { UNCHECKED } from '../../../src/shared/rfc3161/tsp/types.ts';
+import { REVOCATION_UNKNOWN, UNCHECKED, type Unchecked, type Verified } from '../../../src/shared/rfc3161/index.ts';
 import { wordsOf } from '../../../src/shared/views/format.ts';
 import { createPageServer, samplePaths } from '../../support/page-server.ts';
 import { mainText } from '../../support/page-text.ts';
@@ -53,10 +54,17 @@ const qualifications: Omit<Qualification, 'isClaimedByToken'>[] = [
   ...ofList.map((reason) => ({ status: 'not_qualified', basis: 'list', reason, listed }) as const),
 ];
 
-/** Sentences that the command says too, and pages translate. */
+const notChecked = notCheckedPhrases({
+  revocation: [{ status: 'unknown', certificate: { subject: '' }, why: 'no_list' }],
+  certificatesEndedAt: new Date(0),
+  unchecked: Object.keys(UNCHECKED) as Unchecked[],
+} as unknown as Verified).map(({ text }) => text.charAt(0).toUpperCase() + text.slice(1).replace(/\.?$/, '.'));
+
+/** Sentences that programs get too, and pages translate. */
 const sharedSentences = [
+  'Something went wrong on our side.',
   ...[developmentSentence, notQualifiedSentence(null), notQualifiedSentence('no_trusted_list')],
-  ...[...Object.values(fileWords), ...Object.values(adviceWords), ...Object.values(UNCHECKED)],
+  ...[...Object.values(fileWords), ...Object.values(adviceWords), ...Object.values(REVOCATION_UNKNOWN), ...notChecked],
   ...Object.values(REASONS).flatMap(({ advice }) => advice ?? []),
   ...qualifications.flatMap((said) => [qualifiedWords(said)]).flatMap(({ text, list }) => [text, ...(list ? [list.text] : [])]),
   ...[listed, { ...listed, atProofOfExistence: withdrawnLater }].map((service) => laterStatusWords(service)!.text),
@@ -102,7 +110,8 @@ describe('the language of a page', () => {
 
   /** The status page and the start page are only in English. Names, codes and the reasons that programs get stay as they are. */
   const translatedPaths = samplePaths.filter((path) => path !== '/' && !path.startsWith('/status/'));
-  const untranslated = /<(\w+)[^>]* (?:lang="en"|class="(?:given|subject)")[^>]*>.*?<\/\1>|<bdi>.*?<\/bdi>|<code\b.*?<\/code>/gs;
+  const untranslated =
+    /<(code|dd|span|strong)\b[^>]* (?:lang="en"|class="(?:given|subject)")[^>]*>.*?<\/\1>|<bdi>.*?<\/bdi>|<code\b.*?<\/code>/gs;
   const linesOf = (body: string) =>
     mainText(body.replace(untranslated, ''))
       .split('\n')
