@@ -10,6 +10,8 @@ export interface WorkflowStartRequest {
   readonly briefing_metadata?: Readonly<Record<string, unknown>> | null;
   readonly tier?: WorkflowTier;
   readonly callback_url?: string | null;
+  /** language of the mails to the client; without it, English */
+  readonly locale?: 'en' | 'de' | 'fr' | null;
 }
 
 export type WorkflowTier = 'standard' | 'verified' | 'qualified';

@@ -165,4 +165,5 @@ export function latency(ms: number | null): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
+export { developmentSentence } from '../domain/qualification.ts';
 export { escapeHtml } from './translation.ts';

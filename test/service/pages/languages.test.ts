@@ -92,7 +92,7 @@ describe('the catalogues', () => {
   });
 });
 
-describe('the language of a page', () => {
+describe('V14: the language of a page', () => {
   it.each([
     ['de-AT,de;q=0.9,en;q=0.8', 'de'],
     ['fr', 'fr'],

@@ -4,7 +4,7 @@ import { smtpReply, startMailServer } from '../../support/mail.ts';
 import { mailedService } from '../../support/mailed-service.ts';
 import { eventually } from '../../support/requests.ts';
 import { type Service, startService } from '../../support/service.ts';
-import { openLink, startWorkflow } from '../../support/workflows.ts';
+import { openLink, startRequest, startWorkflow, startWorkflowRaw } from '../../support/workflows.ts';
 
 const { mail, service } = await mailedService();
 
@@ -26,9 +26,19 @@ test('the mail has one recipient, the same absolute link in text and HTML, and h
   expect(link.startsWith(`${service.url}/`)).toBe(true);
   expect(received?.parsed.html).toContain(link);
   expect(received?.parsed.text).toContain('20 minutes');
-  expect(received?.parsed.text).toContain('calls itself "agent-7"');
+  expect(received?.parsed.text).toContain('calls itself “agent-7”');
   expect(received?.parsed.text).toMatch(/if you do not know this agent, do nothing/i);
   await eventually(async () => (await mailState(service, workflow.id))?.sentAt);
+});
+
+test('the mail has the language that the agent asked for, and a language that we do not have is refused', async () => {
+  const workflow = await startWorkflow(service, { user_email: 'anna@example.com', locale: 'de' });
+  const link = await mail.linkFor(workflow.id);
+  const { parsed } = mail.mails.find(({ links }) => links.includes(link))!;
+  expect(parsed.subject).toBe('Der KI-Agent „agent-7“ bittet Sie, Ihre E-Mail-Adresse zu bestätigen');
+  expect(parsed.text).toContain('Sie bestätigen nur eines');
+  expect(parsed.html).toContain('<html lang="de">');
+  expect((await startWorkflowRaw(service, startRequest({ locale: 'es' }))).status).toBe(422);
 });
 
 test('W12: a mail server that is away, then going down, gets the mail later with the same Message-ID and challenge; start gives 201 anyway', async () => {

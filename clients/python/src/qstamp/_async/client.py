@@ -192,14 +192,15 @@ class AsyncQstamp(AsyncStamping[StampToken]):
         briefing_metadata: Mapping[str, Any] | None = None,
         tier: WorkflowTier = "standard",
         callback_url: str | None = None,
+        locale: Literal["en", "de", "fr"] | None = None,
         idempotency_key: str | None = None,
     ) -> AsyncWorkflow:
-        """Starts a workflow: the client gets a mail with a link. Only the hash of the briefing is sent."""
+        """Starts a workflow: the client gets a mail with a link, in the language `locale`. Only the hash of the briefing is sent."""
         if (briefing is None) == (briefing_hash is None):
             raise QstampError("give one of briefing and briefing_hash")
         content = briefing.encode() if isinstance(briefing, str) else briefing
         hashed = checked_hash(briefing_hash or "") if content is None else sha256_of(content)
-        fields = {"user_email": user_email, "agent_id": agent_id, "briefing_metadata": briefing_metadata, "tier": tier, "callback_url": callback_url}
+        fields = {"user_email": user_email, "agent_id": agent_id, "briefing_metadata": briefing_metadata, "tier": tier, "callback_url": callback_url, "locale": locale}
         body = {**{name: value for name, value in fields.items() if value is not None}, "briefing_hash": hashed}
         # Only callers with a service token may use webhooks.
         known = {} if callback_url is None else self._exchange.authorization
@@ -222,6 +223,7 @@ class AsyncQstamp(AsyncStamping[StampToken]):
         briefing_metadata: Mapping[str, Any] | None = None,
         tier: WorkflowTier = "standard",
         callback_url: str | None = None,
+        locale: Literal["en", "de", "fr"] | None = None,
         idempotency_key: str | None = None,
     ) -> AsyncIterator[AsyncWorkflow]:
         """Starts a workflow and completes it at the end of the block. If the block raises, the workflow stays open.
@@ -234,6 +236,7 @@ class AsyncQstamp(AsyncStamping[StampToken]):
             briefing_metadata=briefing_metadata,
             tier=tier,
             callback_url=callback_url,
+            locale=locale,
             idempotency_key=idempotency_key,
         )
         yield workflow

@@ -1,4 +1,4 @@
-# Made by `npm run clients` of _async/client.py. Do not edit it. Check: 4e641c2b9100625b29eeb345dee71ce2
+# Made by `npm run clients` of _async/client.py. Do not edit it. Check: c3bd1bf29c4f17f9d37531410570c987
 """The client of a qstamp service."""
 
 from __future__ import annotations
@@ -193,14 +193,15 @@ class Qstamp(Stamping[StampToken]):
         briefing_metadata: Mapping[str, Any] | None = None,
         tier: WorkflowTier = "standard",
         callback_url: str | None = None,
+        locale: Literal["en", "de", "fr"] | None = None,
         idempotency_key: str | None = None,
     ) -> Workflow:
-        """Starts a workflow: the client gets a mail with a link. Only the hash of the briefing is sent."""
+        """Starts a workflow: the client gets a mail with a link, in the language `locale`. Only the hash of the briefing is sent."""
         if (briefing is None) == (briefing_hash is None):
             raise QstampError("give one of briefing and briefing_hash")
         content = briefing.encode() if isinstance(briefing, str) else briefing
         hashed = checked_hash(briefing_hash or "") if content is None else sha256_of(content)
-        fields = {"user_email": user_email, "agent_id": agent_id, "briefing_metadata": briefing_metadata, "tier": tier, "callback_url": callback_url}
+        fields = {"user_email": user_email, "agent_id": agent_id, "briefing_metadata": briefing_metadata, "tier": tier, "callback_url": callback_url, "locale": locale}
         body = {**{name: value for name, value in fields.items() if value is not None}, "briefing_hash": hashed}
         # Only callers with a service token may use webhooks.
         known = {} if callback_url is None else self._exchange.authorization
@@ -223,6 +224,7 @@ class Qstamp(Stamping[StampToken]):
         briefing_metadata: Mapping[str, Any] | None = None,
         tier: WorkflowTier = "standard",
         callback_url: str | None = None,
+        locale: Literal["en", "de", "fr"] | None = None,
         idempotency_key: str | None = None,
     ) -> Iterator[Workflow]:
         """Starts a workflow and completes it at the end of the block. If the block raises, the workflow stays open.
@@ -235,6 +237,7 @@ class Qstamp(Stamping[StampToken]):
             briefing_metadata=briefing_metadata,
             tier=tier,
             callback_url=callback_url,
+            locale=locale,
             idempotency_key=idempotency_key,
         )
         yield workflow
