@@ -7,7 +7,7 @@ import type { Client } from '../client.ts';
 import { type Context, metadataOption, type Program } from '../command.ts';
 import { CommandFailure, exitCodes, misuse } from '../failure.ts';
 import { type DigestedInput, digestInput, readText, saveFile, saveJson, standardInput } from '../local-files.ts';
-import { filesOf, folderRule } from '../operands.ts';
+import { filesOf, stampedFolderRule } from '../operands.ts';
 import { describeStampRecord, isStampRecordPath, readStampRecord, type StampRecord, stampedPathOf, stampRecordPathOf } from '../records.ts';
 import { forEachFile, readableSize, withMilliseconds } from '../terminal.ts';
 
@@ -19,7 +19,7 @@ export function addStampCommand(program: Program, context: Context): void {
     .description(
       'stamp files, or - for standard input; each stamp is saved as FILE.qstamp.json\n\n' +
         'A file that was stamped before keeps its stamp, because an older stamp proves more. The stamp of standard ' +
-        `input is saved as stdin-HASH.qstamp.json; keep it beside the content.\n${folderRule}\nEach file is printed when it is done, so their order may differ.`,
+        `input is saved as stdin-HASH.qstamp.json; keep it beside the content.\n${stampedFolderRule}\nEach file is printed when it is done, so their order may differ.`,
     )
     .argument('<FILE|FOLDER...>')
     .addOption(

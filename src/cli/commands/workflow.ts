@@ -6,7 +6,7 @@ import type { Client } from '../client.ts';
 import { type Context, confirm, metadataOption, type Program } from '../command.ts';
 import { about, CommandFailure, exitCodes, misuse } from '../failure.ts';
 import { digestFile, digestInput, readText, saveFile, saveJson } from '../local-files.ts';
-import { filesOf, folderRule } from '../operands.ts';
+import { filesOf, stampedFolderRule } from '../operands.ts';
 import {
   describeStampRecord,
   isStampRecordPath,
@@ -92,7 +92,7 @@ function addAdd(group: Program, context: Context): void {
     .description(
       'stamp outputs, in this order; each is saved as FILE.qstamp.json\n\n' +
         'The command stops at the first failure, so that no output takes the place of another. Run it again with the same folder, and ' +
-        `it goes on where it stopped: files of a folder that are outputs of this workflow already are left out.\n${folderRule}`,
+        `it goes on where it stopped: files of a folder that are outputs of this workflow already are left out.\n${stampedFolderRule}`,
     )
     .argument('<FILE|FOLDER...>')
     .option('--type <TYPE>', 'image, text, audio, video, code, layout or another (default: from the file name)')
