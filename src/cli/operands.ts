@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { looksLikeMockToken } from '../shared/domain/mock-token.ts';
 import { bytesOfTokenText } from '../shared/domain/token.ts';
 import { CommandFailure, exitCodes, misuse } from './failure.ts';
@@ -125,9 +125,13 @@ export async function findSubject(subject: string, given: string | undefined): P
  */
 async function findBeside(path: string): Promise<VerifySubject> {
   if (isStampRecordPath(path)) {
-    const input = stampedPathOf(path);
+    const proof = await readProof(path);
+    const { file } = proof.record ?? { file: '' };
+    // `placeOfEarlier` puts a word behind the name of the file.
+    const isEarlier = basename(path).startsWith(`${basename(file)}.`) && !(await exists(stampedPathOf(path)));
+    const input = isEarlier ? join(dirname(path), basename(file)) : stampedPathOf(path);
     if (!(await exists(input))) throw new CommandFailure(exitCodes.file, `the stamped file is not beside it (${input})`);
-    return { ...(await readProof(path)), input };
+    return { ...proof, input };
   }
   const suffix = tokenSuffixes.find((end) => path.toLowerCase().endsWith(end));
   if (suffix !== undefined) {
@@ -138,7 +142,9 @@ async function findBeside(path: string): Promise<VerifySubject> {
   if (beside !== undefined) return { ...(await readProof(beside)), input: path };
   throw new CommandFailure(
     exitCodes.file,
-    `there is no stamp beside it (${stampRecordPathOf(path)}); "qstamp stamp FILE" makes one, --token names another`,
+    `there is no stamp beside it (${stampRecordPathOf(path)})`,
+    {},
+    { command: '"qstamp stamp FILE" makes one, --token names another', tool: 'stamp_files makes one' },
   );
 }
 

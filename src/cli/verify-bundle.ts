@@ -204,8 +204,9 @@ async function asBundleFault(path: string, error: unknown): Promise<unknown> {
     const isAlone = (await stampBeside(path)) === undefined;
     return asZipFailure(`an evidence bundle${isAlone ? ', and no stamp is beside it' : ''}`, error);
   }
-  const advice = 'get it again with "qstamp workflow bundle ID"';
-  return new CommandFailure(exitCodes.notValid, `this evidence bundle cannot be used: ${error.message}; ${advice}`);
+  const line = 'qstamp workflow bundle ID';
+  const advice = { command: `get it again with "${line}"`, tool: `ask your user to get it again: npx ${line}` };
+  return new CommandFailure(exitCodes.notValid, `this evidence bundle cannot be used: ${error.message}`, {}, advice);
 }
 
 /** Opens an evidence bundle (W22), packed or unpacked, calls `use` with it, and closes it. */

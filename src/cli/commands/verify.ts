@@ -82,8 +82,8 @@ export async function verifyAll(operands: readonly string[], options: VerifyOpti
     const why = bundles.includes(name) ? 'the stamp beside the bundle' : 'in no bundle that you named: judged by the stamp beside it';
     const details = bundles.length > 0 ? [why, ...own] : own;
     // For a folder, these lines are usually the same for all files.
-    const isRepeated = verdict === 'valid' && details.join('\n') === shown;
-    shown = details.join('\n');
+    const isRepeated = verdict === 'valid' && JSON.stringify(details) === shown;
+    shown = JSON.stringify(details);
     terminal.result(json, line, isRepeated ? ['details as above'] : details, sign);
     terminal.count(word, code);
   });
