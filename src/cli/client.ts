@@ -4,8 +4,6 @@ import {
   NotFound,
   type OutputOptions,
   Qstamp,
-  QstampError,
-  type QstampOptions,
   ServiceError,
   ServiceUnreachable,
   type StampOptions,
@@ -52,8 +50,9 @@ export function createClient(environment: Readonly<Record<string, string | undef
   const url = serviceUrl(QSTAMP_URL);
   if (!isOnThisMachine(new URL(url))) useProxies(environment);
   // With a service token, stamps are made for its product; without a token, as an agent.
-  const options = { url, serviceToken: QSTAMP_TOKEN ?? '', timeout, ...(onUpload && { fetch: watchedFetch(onUpload) }) };
-  const qstamp = openQstamp(options);
+  const serviceToken = QSTAMP_TOKEN?.trim() ?? '';
+  if (/[^\x20-\x7e]/.test(serviceToken)) throw misuse('QSTAMP_TOKEN has a character that no service token has');
+  const qstamp = new Qstamp({ url, serviceToken, timeout, ...(onUpload && { fetch: watchedFetch(onUpload) }) });
 
   async function parsed<Schema extends z.ZodType>(schema: Schema, answer: Promise<unknown>): Promise<z.output<Schema>> {
     const result = schema.safeParse(await orFailure(answer));
@@ -103,15 +102,6 @@ export function createClient(environment: Readonly<Record<string, string | undef
       }
     },
   };
-}
-
-function openQstamp(options: QstampOptions): Qstamp {
-  try {
-    return new Qstamp(options);
-  } catch (error) {
-    // The address was checked before.
-    throw error instanceof QstampError ? misuse('QSTAMP_TOKEN has a character that no service token has') : error;
-  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { realpath, stat } from 'node:fs/promises';
+import { readdir, realpath, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -254,14 +254,22 @@ function allowedIn(folders: readonly string[]) {
     newFile,
     /** A file that is opened later. If it does not exist, that fails. */
     workflowFile: async (given: string): Promise<string> => (existsSync(await newFile(given)) ? file(given) : newFile(given)),
-    /** Existing files and folders. The stamps beside the files must be inside too. */
+    /** Existing files and folders. The stamps beside the files must be inside too, and the links in the folders, which are not followed. */
     async files(given: readonly string[]): Promise<string[]> {
       const found = await Promise.all(given.map(file));
       const { files } = await filesOf(found, collectSaid(String).terminal, () => false);
       for (const each of files) for (const beside of stampsBeside(each)) if (existsSync(beside)) await file(beside);
+      for (const folder of found) for (const link of await linksIn(folder)) await file(link);
       return found;
     },
   };
+}
+
+/** The symbolic links in a folder. Hidden ones do not count, like hidden files. */
+async function linksIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => []);
+  const links = entries.filter((entry) => entry.isSymbolicLink()).map(({ parentPath, name }) => join(parentPath, name));
+  return links.filter((link) => existsSync(link) && !link.slice(folder.length).includes(`${sep}.`));
 }
 
 /** No assistant reads more. The stamps of all files are beside them. */

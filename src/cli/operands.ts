@@ -64,7 +64,11 @@ async function filesIn(folder: string, isWhole: IsWhole | undefined): Promise<st
   const isLeftOut = (path: string) =>
     isStampRecordPath(path) || isStampOfFileBeside(path) || (isWhole === undefined && bundleName.test(basename(path)));
   const files = (await Array.fromAsync(everyFileIn(folder, isWhole))).filter((path) => !isLeftOut(path));
-  if (files.length === 0) throw new CommandFailure(exitCodes.file, 'no file in this folder (hidden files, links and stamps do not count)');
+  if (files.length === 0)
+    throw new CommandFailure(
+      exitCodes.file,
+      `no file in this folder (hidden files, links${isWhole ? ' and stamps' : ', stamps and evidence bundles'} do not count)`,
+    );
   return files.sort();
 }
 

@@ -200,13 +200,10 @@ async function filesInFolder(folder: string): Promise<Map<string, BundleFile>> {
 
 /** Turns an error while reading a bundle into a CommandFailure with one sentence. Faults in its contents are returned unchanged. */
 async function asBundleFault(path: string, error: unknown): Promise<unknown> {
-  if (!(error instanceof ZipFault) || !(await isBundle(path, false))) {
-    const isAlone = (await stampBeside(path)) === undefined;
-    return asZipFailure(`an evidence bundle${isAlone ? ', and no stamp is beside it' : ''}`, error);
-  }
-  const line = 'qstamp workflow bundle ID';
-  const advice = { command: `get it again with "${line}"`, tool: `ask your user to get it again: npx ${line}` };
-  return new CommandFailure(exitCodes.notValid, `this evidence bundle cannot be used: ${error.message}`, {}, advice);
+  if (!(error instanceof ZipFault) || !(await isBundle(path, false)))
+    return asZipFailure(`an evidence bundle${bundleName.test(basename(path)) ? '' : ', and no stamp is beside it'}`, error);
+  const advice = 'get it again with "qstamp workflow bundle ID"';
+  return new CommandFailure(exitCodes.notValid, `this evidence bundle cannot be used: ${error.message}; ${advice}`);
 }
 
 /** Opens an evidence bundle (W22), packed or unpacked, calls `use` with it, and closes it. */

@@ -134,14 +134,21 @@ describe.each(kinds)('%s', (kind) => {
   });
 
   test('uses only allowed folders, and says how the user allows one', async () => {
-    const { folder, env } = ownFolder({ 'secret.txt': 'secret', 'secret.txt.qstamp.json': '{}', 'shared/a.txt': 'a', 'shared/b.txt': 'b' });
+    const { folder, env } = ownFolder({
+      'secret.txt': 'secret',
+      'secret.txt.qstamp.json': '{}',
+      'shared/a.txt': 'a',
+      'shared/b.txt': 'b',
+      'shared/in/c': 'c',
+    });
     const shared = join(folder, 'shared');
     symlinkSync(join(folder, 'secret.txt'), join(shared, 'link.txt'));
     symlinkSync(folder, join(shared, 'up'));
     symlinkSync(join(folder, 'secret.txt.qstamp.json'), join(shared, 'b.txt.qstamp.json'));
     mkdirSync(join(folder, 'shared-too'));
+    symlinkSync(folder, join(shared, 'in/out'));
     const { call } = await connect(kind, { args: ['mcp', '--allow', shared], env, roots: [folder] });
-    const outside = ['../secret.txt', join(folder, 'secret.txt'), 'link.txt', 'up/secret.txt', '..', '../shared-too', 'b.txt', '.'];
+    const outside = ['../secret.txt', join(folder, 'secret.txt'), 'link.txt', 'up/secret.txt', '..', '../shared-too', 'b.txt', 'in', '.'];
     for (const path of outside) {
       const refused = { isError: true, text: expect.stringContaining('ask the user to start this server with --allow') };
       expect(await call('stamp_files', { paths: ['a.txt', path] }), path).toMatchObject(refused);

@@ -272,11 +272,7 @@ function mailOf({ mail, user_email }: WorkflowStateResponse): Line {
   if (mail === undefined || user_email === undefined) return undefined;
   const tries = countOf(mail.attempts, 'time');
   if (mail.status === 'waiting') return `mail to ${user_email} not sent yet, tried ${tries}`;
-  if (mail.status !== 'sent') {
-    const given = `mail to ${user_email} given up after ${tries}`;
-    const line = 'qstamp workflow resend';
-    return { command: `${given}; "${line}" tries again`, tool: `${given}; ask your user to run: npx ${line}` };
-  }
+  if (mail.status !== 'sent') return `mail to ${user_email} given up after ${tries}; "qstamp workflow resend" tries again`;
   return `link mailed to ${user_email}${mail.sent_at === null ? '' : ` at ${withMilliseconds(mail.sent_at)}`}`;
 }
 
