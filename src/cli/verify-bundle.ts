@@ -62,8 +62,8 @@ export async function bundlesAmong(names: readonly string[], inFolders: Readonly
 }
 
 /**
- * Judges each evidence bundle on its own, and searches all of them for each file. It works offline. It returns the names that have a
- * stamp beside them to be judged too: bundles, and files that are in none of them.
+ * Judges each evidence bundle on its own, and searches all of them for each file. It works offline. It returns what is
+ * not judged here: the stamps beside bundles, and the files that are in none of the bundles but have a stamp beside them.
  *
  * @throws CommandFailure if the user's trust anchors cannot be read
  */
@@ -111,7 +111,10 @@ export async function verifyBundles(
     }
   }
   const stamped: string[] = [];
-  for (const bundle of bundles) if (!isBundleFolder(bundle) && (await stampBeside(bundle)) !== undefined) stamped.push(bundle);
+  for (const bundle of bundles) {
+    const stamp = isBundleFolder(bundle) ? undefined : await stampBeside(bundle);
+    if (stamp !== undefined) stamped.push(stamp);
+  }
   const unread = bundles.find((path) => !searched.some(({ name }) => name === path));
   for (const [file, sha256] of digests) {
     const found = foundResults(file, sha256, searched);

@@ -165,10 +165,10 @@ test('a bundle is judged as a bundle even if a stamp is beside it, and the stamp
     ...stamped(named, good.zip.subarray(0, -100)),
   };
   const asBundle = 'in/changed.zip not_valid root_mismatch';
-  const byStamp = 'in/changed.zip valid null';
+  const byStamp = 'in/changed.zip.tsr valid null';
   for (const [line, code, verdicts] of [
     ['in/changed.zip', 1, [asBundle, byStamp]],
-    ['in', 1, [asBundle, `in/${named}  undefined`, byStamp, `in/${named} valid null`, 'in/plain.zip valid null']],
+    ['in', 1, [asBundle, `in/${named}  undefined`, byStamp, `in/${named}.tsr valid null`, 'in/plain.zip valid null']],
     ['in/plain.zip', 0, ['in/plain.zip valid null']],
   ] as const)
     expect(await judge(`--ca stamper.pem ${line}`, files), line).toMatchObject({ code, verdicts });

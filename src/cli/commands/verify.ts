@@ -79,8 +79,8 @@ export async function verifyAll(operands: readonly string[], options: VerifyOpti
       nowMs: Date.now(),
     };
     const { json, line, details: own, verdict, sign, code, word } = await judgeOperand(name, options, judging);
-    const why = bundles.includes(name) ? 'the stamp beside the bundle' : 'in no bundle that you named: judged by the stamp beside it';
-    const details = bundles.length > 0 ? [why, ...own] : own;
+    const isInNone = bundles.length > 0 && files.includes(name);
+    const details = isInNone ? ['in no bundle that you named: judged by the stamp beside it', ...own] : own;
     // For a folder, these lines are usually the same for all files.
     const isRepeated = verdict === 'valid' && JSON.stringify(details) === shown;
     shown = JSON.stringify(details);
