@@ -61,13 +61,8 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
   function result(value: object, line: string, details: readonly Line[] = [], verdict?: Verdict): void {
     if (quiet && (verdict === undefined || verdict === 'valid')) return;
     erase();
-    stdout.write(
-      json
-        ? `${JSON.stringify(value)}\n`
-        : `${signOf(verdict, stdout)}${textsFor('command', [line, ...details])
-            .map(onOneLine)
-            .join('\n  ')}\n`,
-    );
+    const lines = textsFor('command', [line, ...details]).map(onOneLine);
+    stdout.write(json ? `${JSON.stringify(value)}\n` : `${signOf(verdict, stdout)}${lines.join('\n  ')}\n`);
   }
   return {
     json,

@@ -57,7 +57,7 @@ export async function bundlesAmong(names: readonly string[], inFolders: Readonly
   if (zips.length < 2) return zips;
   const bundles: string[] = [];
   // A file that cannot be read is reported when it is opened.
-  for (const zip of zips) if (await isBundle(zip, true)) bundles.push(zip);
+  for (const zip of zips) if (bundleName.test(basename(zip)) || (await isBundle(zip, true))) bundles.push(zip);
   return bundles.length > 0 ? bundles : zips;
 }
 

@@ -158,11 +158,15 @@ test('a file is looked for in all bundles, in any order; one that is not valid o
 test('a bundle is judged as a bundle even if a stamp is beside it, and the stamp is judged too', async () => {
   const stamped = (name: string, zip: Buffer) => ({ [`in/${name}`]: zip, [`in/${name}.tsr`]: answerFor(zip) });
   const named = `workflow-${good.workflow.id}.zip`;
+  const emptied = `workflow-${other.workflow.id}.zip`;
+  const plain = await zipped(new Map([['a.txt', Buffer.from('a')]]));
   const files = {
     'stamper.pem': pki.rootPem,
     ...stamped('changed.zip', await bent({ 'root.bin': 'x' })),
-    ...stamped('plain.zip', await zipped(new Map([['a.txt', Buffer.from('a')]]))),
+    ...stamped('plain.zip', plain),
     ...stamped(named, good.zip.subarray(0, -100)),
+    [emptied]: plain,
+    [`${emptied}.tsr`]: answerFor(plain),
   };
   const asBundle = 'in/changed.zip not_valid root_mismatch';
   const byStamp = 'in/changed.zip.tsr valid null';
@@ -170,6 +174,7 @@ test('a bundle is judged as a bundle even if a stamp is beside it, and the stamp
     ['in/changed.zip', 1, [asBundle, byStamp]],
     ['in', 1, [asBundle, `in/${named}  undefined`, byStamp, `in/${named}.tsr valid null`, 'in/plain.zip valid null']],
     ['in/plain.zip', 0, ['in/plain.zip valid null']],
+    [`${emptied} bundle.zip`, 1, [`${emptied}  undefined`, 'bundle.zip valid null', `${emptied}.tsr valid null`]],
   ] as const)
     expect(await judge(`--ca stamper.pem ${line}`, files), line).toMatchObject({ code, verdicts });
 });
