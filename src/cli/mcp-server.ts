@@ -16,6 +16,7 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 import { version } from '../shared/contract/version.ts';
 import { verifyPath, workflowPath } from '../shared/domain/addresses.ts';
+import type { Verdict } from '../shared/domain/reasons.ts';
 import { workflowTiers } from '../shared/domain/stamp.ts';
 import type { Context } from './command.ts';
 import { stampFiles } from './commands/stamp.ts';
@@ -277,7 +278,7 @@ const mostResults = 100;
 
 /** A terminal that keeps what commands print, and the answer of a tool with it. */
 function collectSaid(addressOf: (address: string) => string) {
-  const results: Said[] = [];
+  const results: { readonly verdict?: unknown; readonly summary: string }[] = [];
   const problems: { readonly file?: string; readonly message: string }[] = [];
   let code: ExitCode = exitCodes.ok;
   const result: Terminal['result'] = (value, line, details = []) =>
@@ -301,9 +302,8 @@ function collectSaid(addressOf: (address: string) => string) {
   };
   function answer() {
     const unlisted = Math.max(0, results.length - mostResults);
-    const verdicts = Object.fromEntries(
-      ['valid', 'not_valid', 'not_proved'].map((each) => [each, results.filter(({ verdict }) => verdict === each).length]),
-    );
+    const count = (wanted: Verdict) => results.filter(({ verdict }) => verdict === wanted).length;
+    const verdicts = { valid: count('valid'), not_valid: count('not_valid'), not_proved: count('not_proved') };
     const isVerdict = results.some(({ verdict }) => verdict !== undefined);
     const said = {
       ...(isVerdict ? { verdicts } : { done: results.length }),
@@ -321,11 +321,6 @@ function collectSaid(addressOf: (address: string) => string) {
     return { content: [{ type: 'text' as const, text: lines.join('\n') }], structuredContent: said, isError: results.length === 0 };
   }
   return { terminal, answer };
-}
-
-interface Said {
-  readonly verdict?: unknown;
-  readonly summary: string;
 }
 
 /** An assistant needs none of these members. Tokens have thousands of characters, and are in the saved stamps. */
