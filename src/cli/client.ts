@@ -42,20 +42,17 @@ export type Client = ReturnType<typeof createClient>;
  * checked here, because they are printed and saved. Every failure becomes a CommandFailure with one sentence and an exit code.
  *
  * @param onUpload undefined: nobody watches uploads
- * @throws CommandFailure if QSTAMP_URL is not an HTTP URL
+ * @throws CommandFailure if QSTAMP_URL is not an HTTP URL, or if QSTAMP_TOKEN cannot be sent
  */
 export function createClient(environment: Readonly<Record<string, string | undefined>>, onUpload?: OnUpload) {
   // QSTAMP_SERVICE_TOKEN is the old name.
   const { QSTAMP_URL, QSTAMP_SERVICE_TOKEN, QSTAMP_TOKEN = QSTAMP_SERVICE_TOKEN } = environment;
   const url = serviceUrl(QSTAMP_URL);
   if (!isOnThisMachine(new URL(url))) useProxies(environment);
-  const qstamp = new Qstamp({
-    url,
-    // With a service token, stamps are made for its product; without a token, as an agent.
-    serviceToken: QSTAMP_TOKEN ?? '',
-    timeout,
-    ...(onUpload && { fetch: watchedFetch(onUpload) }),
-  });
+  // With a service token, stamps are made for its product; without a token, as an agent.
+  const serviceToken = QSTAMP_TOKEN?.trim() ?? '';
+  if (/[^\x20-\x7e]/.test(serviceToken)) throw misuse('QSTAMP_TOKEN has a character that no service token has');
+  const qstamp = new Qstamp({ url, serviceToken, timeout, ...(onUpload && { fetch: watchedFetch(onUpload) }) });
 
   async function parsed<Schema extends z.ZodType>(schema: Schema, answer: Promise<unknown>): Promise<z.output<Schema>> {
     const result = schema.safeParse(await orFailure(answer));

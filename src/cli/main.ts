@@ -93,7 +93,7 @@ function sentenceOf({ code, message }: CommanderError): string {
 const surroundings = `
 Environment:
   QSTAMP_URL             address of the service (default http://127.0.0.1:8080)
-  QSTAMP_TOKEN           stamps belong to the product of this token (default: you stamp as an agent)
+  QSTAMP_TOKEN           service token of your product, from the operator of the service (default: none)
   HTTPS_PROXY, HTTP_PROXY, NO_PROXY
                          proxies on the way to the service
   XDG_CONFIG_HOME        trust anchors are saved in its folder qstamp/anchors (default ~/.config)

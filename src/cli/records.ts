@@ -57,7 +57,17 @@ export async function readStampRecord(recordPath: string): Promise<StampRecord |
   if (text === undefined) return undefined;
   const parsed = stampRecord.safeParse(parseJson(text));
   if (parsed.success) return parsed.data;
-  throw new CommandFailure(exitCodes.file, `${recordPath} is damaged, or is not a stamp; use a copy, or stamp again with --force`);
+  const advice = { command: 'use a copy, or stamp again with --force', tool: 'ask your user for a copy of it' };
+  throw new CommandFailure(exitCodes.file, `${recordPath} is damaged, or is not a stamp`, {}, advice);
+}
+
+/** The path where an earlier stamp is kept when a new stamp replaces it. @throws CommandFailure if another file has this path */
+export async function placeOfEarlier(record: StampRecord, recordPath: string): Promise<string> {
+  const label = record.kind === 'stamp' ? record.stamp.tier : 'workflow';
+  const place = stampRecordPathOf(`${stampedPathOf(recordPath)}.${label}`);
+  const there = await readText(place);
+  if (there === undefined || there === (await readText(recordPath))) return place;
+  throw new CommandFailure(exitCodes.file, `the earlier stamp cannot be kept, because ${place} exists`);
 }
 
 /** The file that keeps a workflow token between commands. The service shows the token only once, and only the token gives access to the workflow. */
@@ -90,5 +100,9 @@ export async function openWorkflow(path = workflowFileName): Promise<WorkflowFil
   const parsed = workflowFile.safeParse(parseJson(text ?? ''));
   if (parsed.success) return parsed.data;
   const fault = text === undefined ? `there is no ${path}` : `${path} is damaged, or is not the file of a workflow`;
-  throw new CommandFailure(exitCodes.file, `${fault}; "qstamp workflow start" makes one, --workflow names another`);
+  const advice = {
+    command: '"qstamp workflow start" makes one, --workflow names another',
+    tool: 'workflow_start makes one, and the argument workflow names another',
+  };
+  throw new CommandFailure(exitCodes.file, fault, {}, advice);
 }

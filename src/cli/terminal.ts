@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import type { Verdict } from '../shared/domain/reasons.ts';
-import { asFailure, CommandFailure, type ExitCode, exitCodes, Misuse } from './failure.ts';
+import { type Advice, asFailure, CommandFailure, type ExitCode, exitCodes, Misuse } from './failure.ts';
 
 export const notTried = 'not tried';
 
@@ -16,9 +16,11 @@ interface TerminalOptions {
 }
 
 /** A line that is left out if there is nothing to say. */
-export type Line = string | false | null | undefined;
+export type Line = string | Advice | false | null | undefined;
 
-export const isText = (line: Line): line is string => typeof line === 'string' && line !== '';
+/** The lines that there are. Advice is in the words of the reader. */
+export const textsFor = (reader: keyof Advice, lines: readonly Line[]): string[] =>
+  lines.flatMap((line) => (typeof line === 'object' ? line?.[reader] : line) || []);
 
 export type Terminal = ReturnType<typeof createTerminal>;
 
@@ -59,9 +61,8 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
   function result(value: object, line: string, details: readonly Line[] = [], verdict?: Verdict): void {
     if (quiet && (verdict === undefined || verdict === 'valid')) return;
     erase();
-    stdout.write(
-      json ? `${JSON.stringify(value)}\n` : `${signOf(verdict, stdout)}${[line, ...details].filter(isText).map(onOneLine).join('\n  ')}\n`,
-    );
+    const lines = textsFor('command', [line, ...details]).map(onOneLine);
+    stdout.write(json ? `${JSON.stringify(value)}\n` : `${signOf(verdict, stdout)}${lines.join('\n  ')}\n`);
   }
   return {
     json,
@@ -81,7 +82,8 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
       const failure = asFailure(error);
       if (!(failure instanceof CommandFailure)) throw failure;
       erase();
-      const message = failure instanceof Misuse ? `${failure.message} (see ${help()})` : failure.message;
+      const sentence = failure.sentenceFor('command');
+      const message = failure instanceof Misuse ? `${sentence} (see ${help()})` : sentence;
       if (json) stdout.write(`${JSON.stringify({ ...(subject !== undefined && { subject }), error: { message, ...failure.details } })}\n`);
       else stderr.write(`${signOf('not_valid', stderr)}${onOneLine(`${subject ?? 'qstamp'}: ${message}`)}\n`);
       count(word, failure.exitCode);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { join, relative, sep } from 'node:path';
+import { basename, join, relative, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { sha256 } from '../shared/domain/proofs.ts';
 import { imprintAlgorithms, sha256Imprint } from '../shared/domain/stamp.ts';
@@ -37,32 +37,33 @@ import { asFailure, CommandFailure, exitCodes, misuse } from './failure.ts';
 import { judgeStamp, type TokenVerdict, type Trusted } from './judge.ts';
 import type { GivenLists } from './list-files.ts';
 import { digestInput } from './local-files.ts';
-import { stampBeside } from './operands.ts';
+import { bundleName, stampBeside } from './operands.ts';
 import { countOf, forEachFile } from './terminal.ts';
 import type { Result } from './verdict-text.ts';
 
 const tools: BundleTools = { inflate, sha256, createSha256: () => createHash('sha256') };
 
 /**
- * Finds the evidence bundles among the names: unpacked bundles, and zip files without a stamp beside them. If there are several, a zip file without a
- * closing record counts as an ordinary file, unless all have none. A zip file in a folder counts only if it has a closing record.
+ * Finds the evidence bundles among the names: unpacked bundles, and zip files. If there are several, a zip file without a closing record counts as an
+ * ordinary file, unless all have none. A zip file in a folder, or with a stamp beside it, counts only if it has a closing record or the name of a bundle.
  */
 export async function bundlesAmong(names: readonly string[], inFolders: ReadonlySet<string>): Promise<readonly string[]> {
   const zips: string[] = [];
   for (const name of names) {
-    if (!isBundlePath(name) || (!isBundleFolder(name) && (await stampBeside(name)) !== undefined)) continue;
-    if (!inFolders.has(name) || (await isBundle(name, false))) zips.push(name);
+    if (!isBundlePath(name)) continue;
+    const mayBeOther = !bundleName.test(basename(name)) && (inFolders.has(name) || (await stampBeside(name)) !== undefined);
+    if (!mayBeOther || (await isBundle(name, false))) zips.push(name);
   }
   if (zips.length < 2) return zips;
   const bundles: string[] = [];
   // A file that cannot be read is reported when it is opened.
-  for (const zip of zips) if (await isBundle(zip, true)) bundles.push(zip);
+  for (const zip of zips) if (bundleName.test(basename(zip)) || (await isBundle(zip, true))) bundles.push(zip);
   return bundles.length > 0 ? bundles : zips;
 }
 
 /**
- * Judges each evidence bundle on its own, and searches all of them for each file. It works offline. It returns the files that are in none of the
- * bundles but have a stamp beside them. They are not judged here.
+ * Judges each evidence bundle on its own, and searches all of them for each file. It works offline. It returns what is
+ * not judged here: the stamps beside bundles, and the files that are in none of the bundles but have a stamp beside them.
  *
  * @throws CommandFailure if the user's trust anchors cannot be read
  */
@@ -110,6 +111,10 @@ export async function verifyBundles(
     }
   }
   const stamped: string[] = [];
+  for (const bundle of bundles) {
+    const stamp = isBundleFolder(bundle) ? undefined : await stampBeside(bundle);
+    if (stamp !== undefined) stamped.push(stamp);
+  }
   const unread = bundles.find((path) => !searched.some(({ name }) => name === path));
   for (const [file, sha256] of digests) {
     const found = foundResults(file, sha256, searched);
@@ -199,7 +204,7 @@ async function filesInFolder(folder: string): Promise<Map<string, BundleFile>> {
 /** Turns an error while reading a bundle into a CommandFailure with one sentence. Faults in its contents are returned unchanged. */
 async function asBundleFault(path: string, error: unknown): Promise<unknown> {
   if (!(error instanceof ZipFault) || !(await isBundle(path, false)))
-    return asZipFailure('an evidence bundle, and no stamp is beside it', error);
+    return asZipFailure(`an evidence bundle${bundleName.test(basename(path)) ? '' : ', and no stamp is beside it'}`, error);
   const advice = 'get it again with "qstamp workflow bundle ID"';
   return new CommandFailure(exitCodes.notValid, `this evidence bundle cannot be used: ${error.message}; ${advice}`);
 }

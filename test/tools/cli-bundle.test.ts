@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { InclusionProofShown } from '../../src/shared/contract/workflow-proof.ts';
 import { type Bundle, type BundleLab, startBundleLab, unzip, withSums, zipped } from '../support/bundle-lab.ts';
 import { createPki, issueCrl, issueSigner, pem } from '../support/certificates.ts';
-import { answerFor, type Files, folderWith, hourMs, jsonLines, stranger } from '../support/cli.ts';
+import { answerFor, type Files, folderWith, hourMs, jsonLines, pki, stranger } from '../support/cli.ts';
 import { getJson, sha256 } from '../support/requests.ts';
 import { sharedService } from '../support/service.ts';
 import { completeWorkflow, type StartedWorkflow, stampOutput, startWorkflow } from '../support/workflows.ts';
@@ -155,6 +155,30 @@ test('a file is looked for in all bundles, in any order; one that is not valid o
   expect(await inWords('bundle.zip stamped', files)).toContain('\n  in no bundle that you named: judged by the stamp beside it\n');
 });
 
+test('a bundle is judged as a bundle even if a stamp is beside it, and the stamp is judged too', async () => {
+  const stamped = (name: string, zip: Buffer) => ({ [`in/${name}`]: zip, [`in/${name}.tsr`]: answerFor(zip) });
+  const named = `workflow-${good.workflow.id}.zip`;
+  const emptied = `workflow-${other.workflow.id}.zip`;
+  const plain = await zipped(new Map([['a.txt', Buffer.from('a')]]));
+  const files = {
+    'stamper.pem': pki.rootPem,
+    ...stamped('changed.zip', await bent({ 'root.bin': 'x' })),
+    ...stamped('plain.zip', plain),
+    ...stamped(named, good.zip.subarray(0, -100)),
+    [emptied]: plain,
+    [`${emptied}.tsr`]: answerFor(plain),
+  };
+  const asBundle = 'in/changed.zip not_valid root_mismatch';
+  const byStamp = 'in/changed.zip.tsr valid null';
+  for (const [line, code, verdicts] of [
+    ['in/changed.zip', 1, [asBundle, byStamp]],
+    ['in', 1, [asBundle, `in/${named}  undefined`, byStamp, `in/${named}.tsr valid null`, 'in/plain.zip valid null']],
+    ['in/plain.zip', 0, ['in/plain.zip valid null']],
+    [`${emptied} bundle.zip`, 1, [`${emptied}  undefined`, 'bundle.zip valid null', `${emptied}.tsr valid null`]],
+  ] as const)
+    expect(await judge(`--ca stamper.pem ${line}`, files), line).toMatchObject({ code, verdicts });
+});
+
 test('missing time-stamps are said to be missing, and a bundle of the mock provider proves nothing', async () => {
   const files = {
     'own.zip': await bent({ 'stamps/1.txt': stampsWith('2 none') }),
@@ -206,13 +230,6 @@ test('an unpacked bundle is judged like the zip file, also inside a folder', asy
   expect((await judge('.', added)).verdicts).toContain('unpacked valid null');
   for (const files of [unpacked({ 'outputs.txt': 'x' }), unpacked({ 'approval.txt': 'x' }), unpacked({}, 'root.bin')])
     expect((await judge('unpacked', files)).verdicts.join()).toMatch(/^unpacked not_valid (bundle_changed|bundle_malformed)$/);
-});
-
-test('a stamped zip file is judged by its stamp', async () => {
-  expect((await judge('bundle.zip', { 'bundle.zip.tst': good.files.get('root.tst')! })).verdicts).toEqual([
-    'bundle.zip not_valid imprint_mismatch',
-  ]);
-  expect([(await judge('missing.zip')).code, (await judge('--online bundle.zip')).code]).toEqual([5, 2]);
 });
 
 test('W21: --proof proves by a stamped record that a file existed, and refuses every other proof (48)', async () => {

@@ -35,6 +35,14 @@ test('an operand that is a link to a folder is followed; files between folders k
   ]);
 });
 
+test('stamping a folder leaves out evidence bundles by their name, but verifies them', async () => {
+  const bundle = 'workflow-01890a5d-ac96-774b-bcce-b302099a8057.zip';
+  const { run } = folderWith({ [`docs/${bundle}`]: '', 'docs/workflow-7.zip': '' });
+  const subjects = async (command: string) => jsonLines(await run([command, '--json', 'docs'])).map(({ subject }) => subject);
+  expect(await subjects('stamp')).toEqual(['docs/workflow-7.zip']);
+  expect((await subjects('verify')).sort()).toEqual([`docs/${bundle}`, 'docs/workflow-7.zip']);
+});
+
 test('--force takes no folder, because it would replace every stamp in it', async () => {
   const { run } = folderWithDocs();
   expect(await run(['stamp', '--force', 'docs'])).toMatchObject({ code: 2, stderr: expect.stringContaining('files and not folders') });

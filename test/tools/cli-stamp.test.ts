@@ -46,7 +46,7 @@ test('goes on after a file that fails and names it: exit code 5', async () => {
   expect(stderr.trim().split('\n').sort()).toEqual([
     'a.qstamp.json: this is already a stamp',
     'a: a.qstamp.json is damaged, or is not a stamp; use a copy, or stamp again with --force',
-    'folder: no file in this folder (hidden files, links and stamps do not count)',
+    'folder: no file in this folder (hidden files, links, stamps and evidence bundles do not count)',
     'missing: there is no such file',
   ]);
 });

@@ -106,7 +106,7 @@ describe('add', () => {
     );
     const { run, json } = inFolder({ 'a.txt': 'a', 'b.txt': 'b' }, url);
     const said =
-      /^a\.txt: output 3 was stamped and saved, and --online verifies it, but its time-stamp token .*: the service answered 500: Broken\.\n$/;
+      /^a\.txt: output 3 was stamped and saved, and the service verifies it, but its time-stamp token .*: the service answered 500: Broken\.\n$/;
     expect(await run('add a.txt b.txt')).toMatchObject({ code: 4, stderr: expect.stringMatching(said) });
     expect(json('a.txt.qstamp.json')).toMatchObject({ output, token: null });
     const again = { code: 5, stderr: expect.stringContaining('stamped as output 3 of a workflow') };

@@ -37,6 +37,13 @@ test('QSTAMP_SERVICE_TOKEN, the old name, counts if there is no QSTAMP_TOKEN', a
   expect(stub.seen.map(({ headers }) => headers['x-service-token'])).toEqual(['old', 'new']);
 });
 
+test('QSTAMP_TOKEN that cannot be sent is refused at once', async () => {
+  const env = { QSTAMP_URL: 'http://127.0.0.1:9', QSTAMP_TOKEN: 'secret…' };
+  const refused = await runCommand(['stamp', 'a'], { cwd: temporaryFolder({ a: 'a' }), env });
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('QSTAMP_TOKEN has a character that no service token has') });
+  expect(refused.stderr).not.toContain('secret');
+});
+
 test('QSTAMP_URL is trimmed and checked whole', async () => {
   expect([serviceUrl(undefined), serviceUrl(' https://a.example/b \n')]).toEqual(['http://127.0.0.1:8080', 'https://a.example/b']);
   for (const wrong of [

@@ -372,6 +372,9 @@ class Options(unittest.TestCase):
                 qstamp.Qstamp(**given, **options).stamp_hash(HASH)
         self.assertEqual([request.headers.get("x-service-token") for request in seen], ["of the environment", "given", None])
         self.assertEqual({request.url.host for request in seen}, {"stamps.example"})
+        for token in ("…", "a\nb", "ä"):
+            with self.assertRaisesRegex(qstamp.QstampError, "^the service token [^…]* has a character that no"):
+                qstamp.Qstamp(url, service_token=token)
 
     def test_a_call_has_its_own_limits_and_headers(self):
         busy = httpx.Response(503, json=refusal("overloaded"), headers={"retry-after": "0"})

@@ -25,6 +25,9 @@ test('address and token come from the environment, unless they are given', async
   await new client.Qstamp({ serviceToken: '' }).stampHash(hash);
   expect(stub.seen.map(({ headers }) => headers['x-service-token'])).toEqual(['of the environment', 'given', undefined]);
   expect(() => new client.Qstamp({ url: 'stamps.example' })).toThrow('https://');
+  for (const serviceToken of ['…', 'a\nb', 'ä']) {
+    expect(() => new client.Qstamp({ url: stub.url, serviceToken })).toThrow(/^the service token [^…]* has a character that no/);
+  }
 });
 
 test('a call has its own time limit, number of tries and headers; the client names itself and its version', async () => {
@@ -88,14 +91,14 @@ test('onAttempt gets each try for logs, without token, content and address', asy
   // The text of this error has the header, and so the token.
   const broken = new client.Qstamp({
     url: stub.url,
-    serviceToken: 'token\n1',
+    defaultHeaders: { 'X-Service-Token': 'token\n1' },
     maxRetries: 0,
     onAttempt: (each) => void attempts.push(each),
   });
   await expect(broken.stampHash(hash)).rejects.toThrow(client.QstampError);
   expect(attempts.map(({ path, error }) => [path, error])).toEqual([
     ['/api/v1/verify/v1/token/id', 'AbortError'],
-    ['/api/v1/internal/v1/stamp', 'TypeError'],
+    ['/api/v1/agent/v1/stamp/basic', 'TypeError'],
   ]);
 });
 

@@ -9,7 +9,7 @@ import type {
   VerificationResult,
   WorkflowStartResponse,
 } from './contract.ts';
-import { NotValid } from './errors.ts';
+import { NotValid, QstampError } from './errors.ts';
 import { type Answered, type CallOptions, createExchange, type ExchangeOptions, waitFor } from './exchange.ts';
 import { checkedHash, detailed, endOf, keyedHeaders, type StartOptions, type WaitOptions } from './requests.ts';
 import { environmentVariable } from './runtime.ts';
@@ -38,6 +38,13 @@ const stampedWithinMs = 600_000;
 /** The shortest time between two checks for a stamp that the service does not know yet. */
 const lookMs = 1_000;
 
+/** The token without the space around it. @throws QstampError, in which the token is not shown */
+function sendableToken(given = ''): string | undefined {
+  const token = given.trim();
+  if (/^[\x20-\x7e]*$/.test(token)) return token || undefined;
+  throw new QstampError('the service token (`serviceToken`, or QSTAMP_TOKEN) has a character that no service token has');
+}
+
 /** A client of one qstamp service. */
 export class Qstamp extends Stamping<Answered<StampToken>> {
   readonly #access: Access;
@@ -49,9 +56,9 @@ export class Qstamp extends Stamping<Answered<StampToken>> {
    */
   readonly later: Stamping<Answered<AcceptedStamp | StampToken>>;
 
-  /** @throws QstampError if there is no URL */
+  /** @throws QstampError if there is no URL, or if the token cannot be sent */
   constructor({ serviceToken = environmentVariable('QSTAMP_TOKEN'), ...options }: QstampOptions = {}) {
-    const access = { exchange: createExchange(options), serviceToken: serviceToken?.trim() || undefined };
+    const access = { exchange: createExchange(options), serviceToken: sendableToken(serviceToken) };
     super(access);
     this.#access = access;
     this.url = access.exchange.baseUrl;

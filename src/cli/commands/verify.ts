@@ -19,7 +19,8 @@ export function addVerifyCommand(program: Program, context: Context): void {
         'Verifies on this machine and sends nothing, unless you give --online. The stamp of FILE is FILE.qstamp.json, FILE.tsr, ' +
         'FILE.tst or FILE.ers; FILE.asics contains both. A token is base64; an id needs --online.\n' +
         'BUNDLE.zip is the evidence of a workflow; FOLDER may be the same, unpacked. If you name a bundle, the command looks for the other files in it, ' +
-        'as outputs or as the briefing. It is enough if one bundle has the file. A file that is in none is verified by the stamp beside it.\n' +
+        'as outputs or as the briefing. It is enough if one bundle has the file. A file that is in none is verified by the stamp beside it. ' +
+        'A stamp beside BUNDLE.zip is verified too.\n' +
         'With --trusted-list, time-stamps are judged by trusted lists of the EU too, and the verdict says whether they are qualified. A service that a list ' +
         'grants needs no other trust anchor. The list must be signed with a certificate of --list-signers, or with one that a list of lists among the ' +
         'files names. A bundle may have its lists in it: then --list-signers is enough. Of several lists of a country the newest counts, and if two have one number and different contents, none does.\n' +
@@ -78,10 +79,11 @@ export async function verifyAll(operands: readonly string[], options: VerifyOpti
       nowMs: Date.now(),
     };
     const { json, line, details: own, verdict, sign, code, word } = await judgeOperand(name, options, judging);
-    const details = bundles.length > 0 ? ['in no bundle that you named: judged by the stamp beside it', ...own] : own;
+    const isInNone = bundles.length > 0 && files.includes(name);
+    const details = isInNone ? ['in no bundle that you named: judged by the stamp beside it', ...own] : own;
     // For a folder, these lines are usually the same for all files.
-    const isRepeated = verdict === 'valid' && details.join('\n') === shown;
-    shown = details.join('\n');
+    const isRepeated = verdict === 'valid' && JSON.stringify(details) === shown;
+    shown = JSON.stringify(details);
     terminal.result(json, line, isRepeated ? ['details as above'] : details, sign);
     terminal.count(word, code);
   });

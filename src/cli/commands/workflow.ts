@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { WorkflowStateResponse } from '../../shared/contract/workflow.ts';
@@ -6,11 +7,12 @@ import type { Client } from '../client.ts';
 import { type Context, confirm, metadataOption, type Program } from '../command.ts';
 import { about, CommandFailure, exitCodes, misuse } from '../failure.ts';
 import { digestFile, digestInput, readText, saveFile, saveJson } from '../local-files.ts';
-import { filesOf, folderRule } from '../operands.ts';
+import { filesOf, stampedFolderRule } from '../operands.ts';
 import {
   describeStampRecord,
   isStampRecordPath,
   openWorkflow,
+  placeOfEarlier,
   readStampRecord,
   type StampRecord,
   stampRecordPathOf,
@@ -60,7 +62,8 @@ export async function startWorkflow(options: StartOptions, { terminal, connect, 
   const metadata = title === undefined ? given : { ...given, title, public: true };
   const client = connect();
   if ((await readText(path)) !== undefined) {
-    throw new CommandFailure(exitCodes.file, `${path} already contains a workflow; --workflow names another file`);
+    const advice = { command: '--workflow names another file', tool: 'the argument workflow names another file' };
+    throw new CommandFailure(exitCodes.file, `${path} already contains a workflow`, {}, advice);
   }
   const hashFile = (file: string) => about(`--briefing ${file}`, () => digestInput(file, stdin));
   const briefing_hash = briefing === undefined ? briefingHash : (await hashFile(briefing)).imprint.digest;
@@ -76,6 +79,7 @@ export async function startWorkflow(options: StartOptions, { terminal, connect, 
   });
   terminal.result({ ...started, briefing_hash, saved: path }, `workflow ${workflow_id} started, until ${withMilliseconds(expires_at)}`, [
     `a link to confirm is mailed to ${started.otp_sent_to}`,
+    `files can be added ${tier === 'standard' ? 'now' : 'when the client has opened this link'}`,
     `its workflow token is in ${path}: keep this file, and keep it secret`,
   ]);
 }
@@ -92,13 +96,14 @@ function addAdd(group: Program, context: Context): void {
     .description(
       'stamp outputs, in this order; each is saved as FILE.qstamp.json\n\n' +
         'The command stops at the first failure, so that no output takes the place of another. Run it again with the same folder, and ' +
-        `it goes on where it stopped: files of a folder that are outputs of this workflow already are left out.\n${folderRule}`,
+        'it goes on where it stopped: files of a folder that are outputs of this workflow already are left out. An earlier ' +
+        `stamp of a file is kept as FILE.basic.qstamp.json, or FILE.workflow.qstamp.json if it was an output of another workflow.\n${stampedFolderRule}`,
     )
     .argument('<FILE|FOLDER...>')
     .option('--type <TYPE>', 'image, text, audio, video, code, layout or another (default: from the file name)')
     .addOption(metadataOption('stored with the output'))
     .option('--show-name', 'show the name of the file on the public page of the workflow')
-    .option('--force', 'replace existing stamps')
+    .option('--force', 'replace existing stamps, also those of outputs of this workflow')
     .addOption(workflowOption)
     .action((operands, options) => addOutputs(operands, options, context));
 }
@@ -106,6 +111,8 @@ function addAdd(group: Program, context: Context): void {
 interface AddOptions extends Omit<OutputOptions, 'workflow' | 'skipsOutputs'> {
   /** The path of the workflow file. */
   readonly workflow?: string;
+  /** By default, it holds for the files of folders. */
+  readonly skipsOutputs?: true;
 }
 
 /** Stamps outputs one after the other, because the workflow also proves their order (W8). It stops at the first failure. */
@@ -116,7 +123,7 @@ export async function addOutputs(operands: readonly string[], options: AddOption
   if (options.force && inFolders.size > 0) throw misuse('--force replaces stamps, so it takes files and not folders');
   if (terminal.exitCode() !== exitCodes.ok) return;
   for (const path of files) {
-    const added = { ...options, workflow, skipsOutputs: inFolders.has(path) };
+    const added = { ...options, workflow, skipsOutputs: options.skipsOutputs ?? inFolders.has(path) };
     if (terminal.exitCode() !== exitCodes.ok) terminal.count(notTried);
     else await addOutput(path, added, client, terminal).catch((error) => terminal.problem(path, error));
   }
@@ -140,14 +147,18 @@ async function addOutput(path: string, options: OutputOptions, client: Client, t
   if (isStampRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is already a stamp');
   const recordPath = stampRecordPathOf(path);
   const existing = force ? undefined : await readStampRecord(recordPath);
-  if (existing?.kind === 'workflow_output' && options.skipsOutputs && (await isOutputOf(workflow, existing, path, terminal))) {
+  const own = existing?.kind === 'workflow_output' && existing.workflow_id === workflow.workflow_id ? existing : undefined;
+  if (own && options.skipsOutputs && own.sha256 === (await digestFile(path, { onBytes: terminal.track(path) })).imprint.digest) {
     // An earlier run may have ended before it had the token.
-    if (existing.token === null) await addToken(existing, recordPath, client);
+    if (own.token === null) await addToken(own, recordPath, client);
     const found = { file: path, saved: recordPath, already_stamped: true };
-    return terminal.done('already stamped', found, `${path}: ${describeStampRecord(existing)}, before this`);
+    return terminal.done('already stamped', found, `${path}: ${describeStampRecord(own)}, before this`);
   }
-  if (existing)
-    throw new CommandFailure(exitCodes.file, `it was ${describeStampRecord(existing)} (${recordPath}); --force stamps it again`);
+  if (own) {
+    const advice = { command: '--force stamps it again', tool: 'save a changed result under another name to add it' };
+    throw new CommandFailure(exitCodes.file, `it was ${describeStampRecord(own)} (${recordPath})`, {}, advice);
+  }
+  const earlier = existing && (await placeOfEarlier(existing, recordPath));
   const output_type = options.type ?? outputTypeOf(path);
   const { imprint, bytes } = await digestFile(path, { onBytes: terminal.track(path) });
   const sha256 = imprint.digest;
@@ -157,10 +168,15 @@ async function addOutput(path: string, options: OutputOptions, client: Client, t
   const record: SavedOutput = { ...common, kind: 'workflow_output', workflow_id, output, token: null };
   const named = `output ${output.sequence_number}`;
   // The record is saved before the token is fetched: if fetching fails, the user still knows that the output is stamped.
-  await saveJson(recordPath, record, { overwrite: force === true, what: `${named} was stamped but not saved` });
+  const what = `${named} was stamped but not saved`;
+  if (earlier) await about(what, async () => saveFile(earlier, [await readFile(recordPath)], { overwrite: true }));
+  await saveJson(recordPath, record, { overwrite: force === true || earlier !== undefined, what });
   await addToken(record, recordPath, client);
   const line = `${path} (${readableSize(bytes)}): ${named} (${output_type}), saved as ${recordPath}`;
-  terminal.done('stamped', { file: path, saved: recordPath, sha256, output_type, ...output }, line);
+  const kept = earlier !== undefined && { earlier };
+  terminal.done('stamped', { file: path, saved: recordPath, sha256, output_type, ...output, ...kept }, line, [
+    kept && `the earlier stamp is kept as ${kept.earlier}`,
+  ]);
 }
 
 /**
@@ -169,16 +185,11 @@ async function addOutput(path: string, options: OutputOptions, client: Client, t
  */
 async function addToken(record: SavedOutput, recordPath: string, client: Client): Promise<void> {
   const named = `output ${record.output.sequence_number}`;
-  const missing = `${named} was stamped and saved, and --online verifies it, but its time-stamp token could not be fetched`;
+  const missing = `${named} was stamped and saved, and the service verifies it, but its time-stamp token could not be fetched`;
   const token = await about(missing, () => client.fetchToken(record.output.stamp_token_id));
   const what = `the time-stamp token of ${named} was not saved`;
   if (token) await saveJson(recordPath, { ...record, token: token.toString('base64') }, { overwrite: true, what });
 }
-
-/** Whether a record is that of this file, as it is now, in this workflow. */
-const isOutputOf = async (workflow: WorkflowFile, record: SavedOutput, path: string, terminal: Terminal): Promise<boolean> =>
-  record.workflow_id === workflow.workflow_id &&
-  record.sha256 === (await digestFile(path, { onBytes: terminal.track(path) })).imprint.digest;
 
 const extensionsOf: Readonly<Record<string, readonly string[]>> = {
   image: ['avif', 'bmp', 'gif', 'heic', 'jpeg', 'jpg', 'png', 'svg', 'tif', 'tiff', 'webp'],
@@ -194,7 +205,7 @@ function outputTypeOf(path: string): string {
   const extension = extname(path).slice(1).toLowerCase();
   const found = Object.entries(extensionsOf).find(([, extensions]) => extensions.includes(extension))?.[0];
   if (found !== undefined) return found;
-  throw misuse('its file name does not show its type; give it with --type');
+  throw misuse('its file name does not show its type', { command: 'give it with --type', tool: 'give it as output_type' });
 }
 
 /** The commands that ask the service one thing about a workflow. */
@@ -297,7 +308,7 @@ export async function saveBundle(workflowId: string, path: string, { terminal, c
   terminal.result(
     { workflow_id: workflowId, bundle: path, bytes },
     `workflow ${workflowId}: its evidence is saved as ${path} (${readableSize(bytes)})`,
-    [`"qstamp verify ${path} FILE..." verifies it`],
+    [{ command: `"qstamp verify ${path} FILE..." verifies it`, tool: 'verify_file verifies it' }],
   );
 }
 

@@ -57,6 +57,8 @@ class AsyncExchange:
             raise QstampError("the address of the service is missing: give `url`, or set QSTAMP_URL")
         if not url.startswith(("https://", "http://")):
             raise QstampError(f"url must begin with https:// or http://: {url}")
+        if service_token and not (service_token.isascii() and service_token.isprintable()):
+            raise QstampError("the service token (`service_token`, or QSTAMP_TOKEN) has a character that no service token has")
         self.url = url.rstrip("/")
         self.is_agent = service_token is None
         self.authorization = {} if service_token is None else {"x-service-token": service_token}

@@ -1,4 +1,4 @@
-# Made by `npm run clients` of _async/exchange.py. Do not edit it. Check: 42c71abe7dd5505624b7a676bf41c713
+# Made by `npm run clients` of _async/exchange.py. Do not edit it. Check: 69dba7b93e0dfabb15b9b0baa6a6092a
 """Sends requests, with retries."""
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ class Exchange:
             raise QstampError("the address of the service is missing: give `url`, or set QSTAMP_URL")
         if not url.startswith(("https://", "http://")):
             raise QstampError(f"url must begin with https:// or http://: {url}")
+        if service_token and not (service_token.isascii() and service_token.isprintable()):
+            raise QstampError("the service token (`service_token`, or QSTAMP_TOKEN) has a character that no service token has")
         self.url = url.rstrip("/")
         self.is_agent = service_token is None
         self.authorization = {} if service_token is None else {"x-service-token": service_token}
