@@ -102,6 +102,17 @@ test('onAttempt gets each try for logs, without token, content and address', asy
   ]);
 });
 
+test.each([
+  ['throws', () => JSON.parse('')],
+  ['rejects', async () => JSON.parse('')],
+])('if onAttempt %s, the call goes on', async (_how, onAttempt) => {
+  const stub = await startStub((response) => sendJson(response, 201, stamp));
+  const log = vi.spyOn(console, 'error').mockReturnValue();
+  onTestFinished(() => log.mockRestore());
+  expect(await new client.Qstamp({ url: stub.url, onAttempt }).stampHash(hash)).toMatchObject(stamp);
+  expect(log).toHaveBeenCalledExactlyOnceWith('onAttempt failed:', expect.any(SyntaxError));
+});
+
 test('403 is Forbidden and 410 is Gone, with the sentence of the service', async () => {
   const statuses = [403, 410];
   const stub = await startStub((response) => sendJson(response, statuses.shift()!, refusal('gone')));

@@ -20,7 +20,7 @@ export interface ExchangeOptions {
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** Headers of every request, for example for a gateway. */
   readonly defaultHeaders?: Readonly<Record<string, string>> | undefined;
-  /** Called after each try, for logs. */
+  /** Called after each try, for logs. If it throws, the call goes on, and the error is written to the console. */
   readonly onAttempt?: ((attempt: Attempt) => void) | undefined;
 }
 
@@ -92,7 +92,7 @@ export interface Exchange {
    *
    * @throws like `send`, if the whole list was refused
    */
-  sendList(call: Call): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  sendList(call: Call): Promise<readonly Answered<Readonly<Record<string, unknown>>>[]>;
   /** Returns the answer as bytes, with its headers. @throws like `send` */
   fetchBytes(call: Call): Promise<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly headers: Headers }>;
   /** Yields the answer as bytes in parts, for an answer of any size. @throws like `send`; ServiceUnreachable if the connection breaks */
@@ -188,7 +188,9 @@ export function createExchange(options: ExchangeOptions): Exchange {
 
   function report({ method, path }: Call, attempt: number, durationMs: number, answer: Answer | Error): void {
     const outcome = answer instanceof Error ? { error: codeOf(answer) } : { status: answer.status, requestId: requestIdOf(answer.headers) };
-    options.onAttempt?.({ method, path: withoutQuery(path), attempt, durationMs, ...outcome });
+    const told = { method, path: withoutQuery(path), attempt, durationMs, ...outcome };
+    // The stamp may have been made: a fault in the caller's logs must not lose it.
+    new Promise((resolve) => resolve(options.onAttempt?.(told))).catch((error) => console.error('onAttempt failed:', error));
   }
 
   /** Retries until the answer is final or no try is left. @throws the reason of the caller's own signal */
@@ -251,7 +253,12 @@ const readJson: Read = async (response) => parsed(await response.text());
 
 function refusalOf({ status, body, headers }: Answer): ServiceError {
   const waitMs = retryAfterMs(headers);
-  return errorOf({ status, body: isObject(body) ? body : {}, retryAfterSeconds: waitMs === undefined ? undefined : waitMs / 1000 });
+  return errorOf({
+    status,
+    body: isObject(body) ? body : {},
+    retryAfterSeconds: waitMs === undefined ? undefined : waitMs / 1000,
+    requestId: requestIdOf(headers),
+  });
 }
 
 const requestIdOf = (headers: Headers): string | undefined => headers.get('x-request-id') ?? undefined;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -36,6 +37,8 @@ T = TypeVar("T")
 C = TypeVar("C", bound="AsyncCaller")
 
 _FIRST_BACK_OFF = 0.25
+
+_log = logging.getLogger("qstamp")
 
 
 class AsyncExchange:
@@ -188,7 +191,11 @@ class AsyncExchange:
     ) -> None:
         if self._on_attempt is not None:
             path, duration = call.path.partition("?")[0], time.monotonic() - tried_at
-            self._on_attempt(Attempt(call.method, path, attempt, duration, status, request_id, error))
+            try:
+                self._on_attempt(Attempt(call.method, path, attempt, duration, status, request_id, error))
+            except Exception:
+                # The stamp may have been made: a fault in the caller's logs must not lose it.
+                _log.exception("on_attempt failed")
 
     async def _pause(self, attempt: int, told: float | None) -> bool:
         """Waits until the next try. Returns False without waiting if no try is left or the wait would be too long."""

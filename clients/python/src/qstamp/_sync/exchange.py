@@ -1,9 +1,10 @@
-# Made by `npm run clients` of _async/exchange.py. Do not edit it. Check: 69dba7b93e0dfabb15b9b0baa6a6092a
+# Made by `npm run clients` of _async/exchange.py. Do not edit it. Check: be43b19c5f4312de228ec06d1b0226f3
 """Sends requests, with retries."""
 
 from __future__ import annotations
 
 import json
+import logging
 import random
 import time
 from collections.abc import Iterator, Callable, Mapping, Sequence
@@ -37,6 +38,8 @@ T = TypeVar("T")
 C = TypeVar("C", bound="Caller")
 
 _FIRST_BACK_OFF = 0.25
+
+_log = logging.getLogger("qstamp")
 
 
 class Exchange:
@@ -189,7 +192,11 @@ class Exchange:
     ) -> None:
         if self._on_attempt is not None:
             path, duration = call.path.partition("?")[0], time.monotonic() - tried_at
-            self._on_attempt(Attempt(call.method, path, attempt, duration, status, request_id, error))
+            try:
+                self._on_attempt(Attempt(call.method, path, attempt, duration, status, request_id, error))
+            except Exception:
+                # The stamp may have been made: a fault in the caller's logs must not lose it.
+                _log.exception("on_attempt failed")
 
     def _pause(self, attempt: int, told: float | None) -> bool:
         """Waits until the next try. Returns False without waiting if no try is left or the wait would be too long."""
