@@ -119,6 +119,10 @@ class Stamping(unittest.TestCase):
             with self.assertRaises(qstamp.Unauthorized) as unknown:
                 stranger.stamp_text("a")
             self.assertEqual((unknown.exception.code, bool(unknown.exception.request_id)), ("unauthorized", True))
+        with connect(default_headers={"x-a": "secret\n1"}) as client, self.assertRaisesRegex(qstamp.QstampError, "^a header has a value that"):
+            client.stamp_text("a")
+        with self.assertRaisesRegex(qstamp.QstampError, "^url must not have a user"):
+            qstamp.Qstamp("https://user:secret@a.example")
             key = secrets.token_hex(8)
             self.assertEqual(client.stamp_text("a", idempotency_key=key), client.stamp_text("a", idempotency_key=key))
             with self.assertRaises(qstamp.Conflict) as reused:
@@ -579,6 +583,11 @@ class Evidence(unittest.TestCase):
 
         _, options = answering(httpx.Response(200, stream=Broken()))
         self.assertRaises(qstamp.ServiceUnreachable, qstamp.Qstamp(url, **options).fetch_bundle, "id", io.BytesIO())
+        with tempfile.TemporaryDirectory() as folder:
+            kept = pathlib.Path(folder, "evidence.zip")
+            kept.write_bytes(b"whole")
+            self.assertRaises(qstamp.ServiceUnreachable, qstamp.Qstamp(url, **options).fetch_bundle, "id", kept)
+            self.assertEqual(kept.read_bytes(), b"whole")
 
 
 class Webhooks(unittest.TestCase):
