@@ -581,7 +581,7 @@ class Evidence(unittest.TestCase):
                 yield b"a"
                 raise httpx.ReadError("cut")
 
-        _, options = answering(httpx.Response(200, stream=Broken()))
+        _, options = answering(httpx.Response(200, stream=Broken()), httpx.Response(200, stream=Broken()))
         self.assertRaises(qstamp.ServiceUnreachable, qstamp.Qstamp(url, **options).fetch_bundle, "id", io.BytesIO())
         with tempfile.TemporaryDirectory() as folder:
             kept = pathlib.Path(folder, "evidence.zip")
