@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readdir, realpath, stat } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -33,7 +33,20 @@ import { type Terminal, textsFor } from './terminal.ts';
  * assistants do not show what a server prints.
  */
 export function serveAssistant(allowed: readonly string[], context: Context): void {
-  serveStdio(() => createServer(allowed, context));
+  const inTurn = oneAtATime();
+  serveStdio(() => createServer(allowed, context, inTurn));
+}
+
+type InTurn = (work: () => Promise<unknown>) => Promise<unknown>;
+
+/** Assistants call tools in parallel. But results of a workflow are numbered in order, and one stamp may be the last work of two calls. */
+function oneAtATime(): InTurn {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const done = last.then(work);
+    last = done.catch(() => undefined);
+    return done;
+  };
 }
 
 const instructions =
@@ -51,7 +64,7 @@ const workflow = path.default(workflowFileName).describe(`the workflow file (def
 const reading = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
 const adding = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true };
 
-function createServer(allowed: readonly string[], context: Context): McpServer {
+function createServer(allowed: readonly string[], context: Context, inTurn: InTurn): McpServer {
   const server = new McpServer({ name: 'qstamp', title: 'qstamp', version }, { instructions });
   const addressOf = (address: string) => context.connect().addressOf(address);
 
@@ -67,7 +80,7 @@ function createServer(allowed: readonly string[], context: Context): McpServer {
         const usable = allowed.length > 0 ? await Promise.all(allowed.map(folderOf)) : await rootsOf(server, call);
         if ('resultType' in usable) return usable;
         if (usable.length === 0) throw noFolder();
-        await run(given as z.output<Input>, { ...context, terminal: said.terminal, ...allowedIn(usable) });
+        await inTurn(() => run(given as z.output<Input>, { ...context, terminal: said.terminal, ...allowedIn(usable) }));
       } catch (error) {
         said.terminal.problem(undefined, error);
       }
@@ -117,7 +130,7 @@ function createServer(allowed: readonly string[], context: Context): McpServer {
       const record = await readStampRecord(stampRecordPathOf(file));
       if (record === undefined) throw new CommandFailure(exitCodes.file, `${file}: there is no stamp beside it; stamp_files makes one`);
       const stated = record.kind === 'stamp' ? { stamp: record.stamp } : { workflow_id: record.workflow_id, output: record.output };
-      const page = addressOf(record.kind === 'stamp' ? verifyPath(stampIdIn(record)) : workflowPath(record.workflow_id));
+      const page = `${record.service}${record.kind === 'stamp' ? verifyPath(stampIdIn(record)) : workflowPath(record.workflow_id)}`;
       call.terminal.result({ file, sha256: record.sha256, service: record.service, ...stated }, `${file}: its page is ${page}`);
     },
   );
@@ -234,8 +247,8 @@ async function rootsOf(server: McpServer, { mcpReq: { envelope, inputResponses }
   const answer = inputResponse(inputResponses, 'roots');
   if (answer.kind !== 'roots') return inputRequired({ inputRequests: { roots: inputRequired.listRoots() } });
   const local = answer.roots.filter(({ uri }) => uri.startsWith('file:'));
-  const found = await Promise.all(local.map(({ uri }) => realpath(fileURLToPath(uri)).catch(() => [])));
-  return found.flat();
+  const found = await Promise.allSettled(local.map(async ({ uri }) => realpath(fileURLToPath(uri))));
+  return found.flatMap((root) => (root.status === 'fulfilled' ? root.value : []));
 }
 
 type Allowed = ReturnType<typeof allowedIn>;
@@ -255,22 +268,25 @@ function allowedIn(folders: readonly string[]) {
     newFile,
     /** A file that is opened later. If it does not exist, that fails. */
     workflowFile: async (given: string): Promise<string> => (existsSync(await newFile(given)) ? file(given) : newFile(given)),
-    /** Existing files and folders. The stamps beside the files must be inside too, and the links in the folders, which are not followed. */
+    /** Existing files and folders. The stamps beside the files must be inside too, and the files beside stamps. */
     async files(given: readonly string[]): Promise<string[]> {
       const found = await Promise.all(given.map(file));
       const { files } = await filesOf(found, collectSaid(String).terminal, () => false);
-      for (const each of files) for (const beside of stampsBeside(each)) if (existsSync(beside)) await file(beside);
-      for (const folder of found) for (const link of await linksIn(folder)) await file(link);
+      for (const each of files) {
+        for (const beside of [...stampsBeside(each), ...stampedBeside(each)]) if (existsSync(beside)) await file(beside);
+      }
       return found;
     },
   };
 }
 
-/** The symbolic links in a folder. Hidden ones do not count, like hidden files. */
-async function linksIn(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => []);
-  const links = entries.filter((entry) => entry.isSymbolicLink()).map(({ parentPath, name }) => join(parentPath, name));
-  return links.filter((link) => existsSync(link) && !link.slice(folder.length).includes(`${sep}.`));
+/** The files whose stamp this may be: `a.b` and `a` for `a.b.tsr`. */
+function stampedBeside(path: string): string[] {
+  const parts = basename(path).split('.');
+  return parts
+    .slice(1)
+    .map((_, at) => join(dirname(path), parts.slice(0, at + 1).join('.')))
+    .filter((each) => each !== `${dirname(path)}${sep}`);
 }
 
 /** No assistant reads more. The stamps of all files are beside them. */

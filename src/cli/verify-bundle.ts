@@ -185,15 +185,15 @@ const isBundlePath = (path: string): boolean => /\.zip$/i.test(path) || isBundle
 export const isBundleFolder = (path: string): boolean =>
   [bundleFiles.closingRecord, bundleFiles.sums].every((name) => existsSync(join(path, name)));
 
-/** The files and folders in a folder, as entries of a zip file: a folder has a name that ends with a slash. */
+/** The files in a folder, as entries of a zip file. Its subfolders are no entries: every program that unpacks a zip file makes them. */
 async function filesInFolder(folder: string): Promise<Map<string, BundleFile>> {
   const files = new Map<string, BundleFile>();
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
     const path = join(entry.parentPath, entry.name);
     const name = relative(folder, path).replaceAll(sep, '/');
-    if (files.size === mostEntries) throw new ZipFault(`it has more than ${mostEntries} entries`);
-    if (entry.isDirectory()) files.set(`${name}/`, { size: 0, read: async function* () {} });
-    else if (entry.isFile()) {
+    if (entry.isDirectory()) continue;
+    if (files.size === mostEntries) throw new ZipFault(`it has more than ${mostEntries} files`);
+    if (entry.isFile()) {
       const { size } = await stat(path);
       files.set(name, { size, read: () => (size === 0 ? Readable.from([]) : createReadStream(path, { end: size - 1 })) });
     } else throw new ZipFault(`${name} is neither a file nor a folder`);

@@ -112,7 +112,9 @@ describe.each(kinds)('%s', (kind) => {
     const started = await call('workflow_start', start);
     expect(started).toMatchObject({ isError: false, results: [{ briefing_hash: sha256('a logo') }] });
     const { workflow_token, workflow_id } = JSON.parse(readFileSync(join(folder, 'qstamp-workflow.json'), 'utf8'));
-    const added = await call('workflow_add_files', { paths: ['logo.png', 'text.md'] });
+    // The same call twice at once adds each file once.
+    const twice = await Promise.all([1, 2].map(() => call('workflow_add_files', { paths: ['logo.png', 'text.md'] })));
+    const added = twice.find(({ results }) => results?.some((one) => 'sequence_number' in one))!;
     expect(added).toMatchObject({
       results: [
         { sequence_number: 1, output_type: 'image' },
@@ -146,9 +148,20 @@ describe.each(kinds)('%s', (kind) => {
     symlinkSync(folder, join(shared, 'up'));
     symlinkSync(join(folder, 'secret.txt.qstamp.json'), join(shared, 'b.txt.qstamp.json'));
     mkdirSync(join(folder, 'shared-too'));
-    symlinkSync(folder, join(shared, 'in/out'));
+    symlinkSync(join(folder, 'secret.txt'), join(shared, 'x'));
+    const stampsOfLink = ['x.tsr', 'x.qstamp.json', 'x.basic.qstamp.json'];
+    for (const name of stampsOfLink) writeFileSync(join(shared, name), '{}');
     const { call } = await connect(kind, { args: ['mcp', '--allow', shared], env, roots: [folder] });
-    const outside = ['../secret.txt', join(folder, 'secret.txt'), 'link.txt', 'up/secret.txt', '..', '../shared-too', 'b.txt', 'in', '.'];
+    const outside = [
+      '../secret.txt',
+      join(folder, 'secret.txt'),
+      'link.txt',
+      'up/secret.txt',
+      '..',
+      '../shared-too',
+      'b.txt',
+      ...stampsOfLink,
+    ];
     for (const path of outside) {
       const refused = { isError: true, text: expect.stringContaining('ask the user to start this server with --allow') };
       expect(await call('stamp_files', { paths: ['a.txt', path] }), path).toMatchObject(refused);

@@ -1,4 +1,4 @@
-import { type FileSource, sha256Of, sha256OfFile } from './content.ts';
+import { base64Of, type FileSource, sha256Of, sha256OfFile } from './content.ts';
 import type {
   AcceptedStamp,
   EvidenceRenewal,
@@ -11,7 +11,7 @@ import type {
 } from './contract.ts';
 import { NotValid, QstampError } from './errors.ts';
 import { type Answered, type CallOptions, createExchange, type ExchangeOptions, waitFor } from './exchange.ts';
-import { checkedHash, detailed, endOf, keyedHeaders, type StartOptions, type WaitOptions } from './requests.ts';
+import { checkedHash, detailed, encoded, endOf, keyedHeaders, type StartOptions, type WaitOptions } from './requests.ts';
 import { environmentVariable } from './runtime.ts';
 import { type Access, authorizationOf, Stamping, withoutWaiting } from './stamping.ts';
 import { Workflow, type WorkflowAccess } from './workflow.ts';
@@ -93,11 +93,14 @@ export class Qstamp extends Stamping<Answered<StampToken>> {
   }
 
   /**
-   * The service's verdict on a time-stamp token, from itself or from a TSA that it trusts. With a hash, it also checks whether the token is for this
-   * hash.
+   * The service's verdict on a time-stamp token, from itself or from a TSA that it trusts: `token` of a stamp, or the bytes that `fetchToken` returns.
+   * With a hash, it also checks whether the token is for this hash.
    */
-  verifyToken(token: string, { hash, ...options }: CallOptions & { readonly hash?: string } = {}): Promise<Answered<VerificationResult>> {
-    const body = { token, ...(hash !== undefined && { hash: hash.toLowerCase() }) };
+  verifyToken(
+    token: string | Uint8Array,
+    { hash, ...options }: CallOptions & { readonly hash?: string } = {},
+  ): Promise<Answered<VerificationResult>> {
+    const body = { token: typeof token === 'string' ? token : base64Of(token), ...(hash !== undefined && { hash: hash.toLowerCase() }) };
     return this.#access.exchange.send({ method: 'POST', path: detailed('/api/v1/verify/v1/raw'), body, options });
   }
 
@@ -161,7 +164,7 @@ export class Qstamp extends Stamping<Answered<StampToken>> {
   async startWorkflow(options: StartOptions): Promise<Workflow> {
     const { signal, timeout, maxRetries, headers: own, idempotencyKey, ...fields } = options;
     const { briefing, briefing_hash, ...rest } = { briefing: undefined, briefing_hash: undefined, ...fields };
-    const bytes = typeof briefing === 'string' ? new TextEncoder().encode(briefing) : briefing;
+    const bytes = typeof briefing === 'string' ? encoded(briefing) : briefing;
     const hash = bytes === undefined ? checkedHash(briefing_hash ?? '') : await sha256Of(bytes);
     // Only callers with a service token may use webhooks.
     const known = rest.callback_url ? authorizationOf(this.#access) : {};
