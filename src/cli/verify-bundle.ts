@@ -65,7 +65,8 @@ export async function bundlesAmong(names: readonly string[], inFolders: Readonly
  * Judges each evidence bundle on its own, and searches all of them for each file. It works offline. It returns what is
  * not judged here: the stamps beside bundles, and the files that are in none of the bundles but have a stamp beside them.
  *
- * @throws CommandFailure if the user's trust anchors cannot be read
+ * @param options its trust anchors were read before, so that only the certificates of a bundle can be wrong here
+ * @throws CommandFailure with `--online`
  */
 export async function verifyBundles(
   bundles: readonly string[],
@@ -75,8 +76,6 @@ export async function verifyBundles(
   given: GivenLists,
 ): Promise<readonly string[]> {
   if (options.online) throw misuse('--online works for stamps, not for bundles');
-  // Opened here first, so that a fault in the user's trust anchors does not look like a fault in a bundle.
-  await openTrust(anchorsFolder, options);
   const print = ({ json, line, details, sign }: Result) => terminal.result(json, line, details, sign);
   const count = ({ word, code }: Result) => terminal.count(word, code);
   const digests = new Map<string, string>();
