@@ -99,9 +99,9 @@ Environment:
   XDG_CONFIG_HOME        trust anchors are saved in its folder qstamp/anchors (default ~/.config)
 
 Exit codes (for several results: the smallest that is not 0):
-  0  done; every verified subject is valid
-  1  a verified subject is not valid, or not proved
-  2  the command line cannot be understood, or a subject has an algorithm that is not known
+  0  done; every verified file is valid
+  1  a verified file is not valid, or not proved
+  2  the command line cannot be understood, or a file has an algorithm that is not known
   3  the service refused the request
   4  the service cannot be reached, or could not do it now
   5  a local file cannot be read or written, or would be overwritten`;

@@ -291,11 +291,11 @@ function collectSaid(addressOf: (address: string) => string) {
     result,
     done: (_word, value, line, details) => result(value, line, details),
     text: () => undefined,
-    problem: (subject, error) => {
+    problem: (file, error) => {
       const failure = asFailure(error);
       if (!(failure instanceof CommandFailure)) throw failure;
       code = failure.exitCode;
-      problems.push({ ...(subject !== undefined && { file: subject }), message: failure.sentenceFor('tool'), ...failure.details });
+      problems.push({ ...(file !== undefined && { file }), message: failure.sentenceFor('tool'), ...failure.details });
     },
     summary: () => undefined,
     track: () => () => undefined,

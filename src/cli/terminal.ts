@@ -78,14 +78,14 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
     /** Prints text for people or programs as it is, for example a help or a script. */
     text: (text: string) => void stdout.write(text),
     /** Prints a problem with one file or name, and counts it. An error that is not a CommandFailure is thrown again. */
-    problem(subject: string | undefined, error: unknown, word = 'failed'): void {
+    problem(file: string | undefined, error: unknown, word = 'failed'): void {
       const failure = asFailure(error);
       if (!(failure instanceof CommandFailure)) throw failure;
       erase();
       const sentence = failure.sentenceFor('command');
       const message = failure instanceof Misuse ? `${sentence} (see ${help()})` : sentence;
-      if (json) stdout.write(`${JSON.stringify({ ...(subject !== undefined && { subject }), error: { message, ...failure.details } })}\n`);
-      else stderr.write(`${signOf('not_valid', stderr)}${onOneLine(`${subject ?? 'qstamp'}: ${message}`)}\n`);
+      if (json) stdout.write(`${JSON.stringify({ ...(file !== undefined && { file }), error: { message, ...failure.details } })}\n`);
+      else stderr.write(`${signOf('not_valid', stderr)}${onOneLine(`${file ?? 'qstamp'}: ${message}`)}\n`);
       count(word, failure.exitCode);
     },
     /** If several files were counted, prints what became of them in one line. */

@@ -43,7 +43,7 @@ test('--json: one line with all proved facts, by a kept anchor; --ca replaces al
   expect(outcome.stdout).toMatch(/^.*\n$/);
   expect({ code: outcome.code, ...cli.only(outcome) }).toMatchObject({
     code: 0,
-    subject: 'a',
+    file: 'a',
     verdict: 'valid',
     valid: true,
     reason: null,
