@@ -41,9 +41,11 @@ export async function qstamp({ args, environment, stdin, stdout, stderr, operato
     environment,
   });
 
-  let client: Client | undefined;
-  const connect = () => {
-    client ??= createClient(environment, terminal.showsProgress ? () => terminal.track('sent') : undefined);
+  const onUpload = terminal.showsProgress ? () => terminal.track('sent') : undefined;
+  const clients = new Map<string | undefined, Client>();
+  const connect = (service?: string) => {
+    const client = clients.get(service) ?? createClient(environment, { service, onUpload });
+    clients.set(service, client);
     return client;
   };
 

@@ -21,7 +21,7 @@ import { workflowTiers } from '../shared/domain/stamp.ts';
 import type { Context } from './command.ts';
 import { stampFiles } from './commands/stamp.ts';
 import { verifyAll } from './commands/verify.ts';
-import { addOutputs, completeWorkflow, saveBundle, showState, startWorkflow } from './commands/workflow.ts';
+import { addOutputs, completeWorkflow, saveOwnBundle, showState, startWorkflow } from './commands/workflow.ts';
 import { about, asFailure, CommandFailure, type ExitCode, exitCodes, misuse } from './failure.ts';
 import { filesOf, stampsBeside } from './operands.ts';
 import { openWorkflow, readStampRecord, stampIdIn, stampRecordPathOf, workflowFileName } from './records.ts';
@@ -53,7 +53,6 @@ const adding = { readOnlyHint: false, destructiveHint: false, idempotentHint: fa
 
 function createServer(allowed: readonly string[], context: Context): McpServer {
   const server = new McpServer({ name: 'qstamp', title: 'qstamp', version }, { instructions });
-  const addressOf = (address: string) => context.connect().addressOf(address);
 
   /** Adds a tool. `run` does the work of commands, which print into `call.terminal`. */
   function add<Input extends z.ZodObject>(
@@ -62,12 +61,18 @@ function createServer(allowed: readonly string[], context: Context): McpServer {
     run: (given: z.output<Input>, call: Context & Allowed) => Promise<unknown>,
   ): void {
     server.registerTool<z.ZodObject, z.ZodObject>(name, { ...described, inputSchema: input }, async (given, call) => {
-      const said = collectSaid(addressOf);
+      // Addresses in an answer are those of the service that was asked last.
+      let service: string | undefined;
+      const connect = (url?: string) => {
+        service = url;
+        return context.connect(url);
+      };
+      const said = collectSaid((address) => context.connect(service).addressOf(address));
       try {
         const usable = allowed.length > 0 ? await Promise.all(allowed.map(folderOf)) : await rootsOf(server, call);
         if ('resultType' in usable) return usable;
         if (usable.length === 0) throw noFolder();
-        await run(given as z.output<Input>, { ...context, terminal: said.terminal, ...allowedIn(usable) });
+        await run(given as z.output<Input>, { ...context, connect, terminal: said.terminal, ...allowedIn(usable) });
       } catch (error) {
         said.terminal.problem(undefined, error);
       }
@@ -117,7 +122,7 @@ function createServer(allowed: readonly string[], context: Context): McpServer {
       const record = await readStampRecord(stampRecordPathOf(file));
       if (record === undefined) throw new CommandFailure(exitCodes.file, `${file}: there is no stamp beside it; stamp_files makes one`);
       const stated = record.kind === 'stamp' ? { stamp: record.stamp } : { workflow_id: record.workflow_id, output: record.output };
-      const page = addressOf(record.kind === 'stamp' ? verifyPath(stampIdIn(record)) : workflowPath(record.workflow_id));
+      const page = call.connect().addressOf(record.kind === 'stamp' ? verifyPath(stampIdIn(record)) : workflowPath(record.workflow_id));
       call.terminal.result({ file, sha256: record.sha256, service: record.service, ...stated }, `${file}: its page is ${page}`);
     },
   );
@@ -207,7 +212,7 @@ function createServer(allowed: readonly string[], context: Context): McpServer {
       const { workflow_id } = await openWorkflow(file);
       const bundle = join(dirname(file), `workflow-${workflow_id}.zip`);
       if (existsSync(bundle)) call.terminal.result({ workflow_id, bundle }, `its evidence was saved before, as ${bundle}`);
-      else await saveBundle(workflow_id, bundle, call);
+      else await saveOwnBundle(file, bundle, call);
     },
   );
   return server;
@@ -280,6 +285,7 @@ const mostResults = 100;
 function collectSaid(addressOf: (address: string) => string) {
   const results: { readonly verdict?: unknown; readonly summary: string }[] = [];
   const problems: { readonly file?: string; readonly message: string }[] = [];
+  const notes = new Set<string>();
   let code: ExitCode = exitCodes.ok;
   const result: Terminal['result'] = (value, line, details = []) =>
     void results.push({ ...shownTo(value, addressOf), summary: textsFor('tool', [line, ...details]).join('\n') });
@@ -291,6 +297,7 @@ function collectSaid(addressOf: (address: string) => string) {
     result,
     done: (_word, value, line, details) => result(value, line, details),
     text: () => undefined,
+    note: (sentence) => void notes.add(sentence),
     problem: (file, error) => {
       const failure = asFailure(error);
       if (!(failure instanceof CommandFailure)) throw failure;
@@ -310,11 +317,13 @@ function collectSaid(addressOf: (address: string) => string) {
       failed: problems.length,
       results: results.slice(0, mostResults),
       ...(unlisted > 0 && { results_not_listed: unlisted }),
+      ...(notes.size > 0 && { notes: [...notes] }),
       problems: problems.slice(0, mostResults),
     };
     const counts = Object.entries({ ...(isVerdict ? verdicts : { done: results.length }), failed: problems.length });
     const lines = [
       counts.map(([word, count]) => `${word}: ${count}`).join(', '),
+      ...notes,
       ...said.results.map(({ summary }) => summary),
       ...said.problems.map(({ file, message }) => (file === undefined ? message : `${file}: ${message}`)),
     ];

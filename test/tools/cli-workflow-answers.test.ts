@@ -6,9 +6,16 @@ import { sha256 } from '../support/requests.ts';
 const workflowId = '01890a5d-ac96-774b-bcce-b302099a8057';
 const stampId = '01890a5d-ac96-774b-bcce-b302099a8058';
 const expires_at = '2026-01-09T00:00:00Z';
-const own = { qstamp: 1, kind: 'workflow', service: nowhere, workflow_id: workflowId, workflow_token: 'secret-token', expires_at };
+const ownAt = (service: string) => ({
+  qstamp: 1,
+  kind: 'workflow',
+  service,
+  workflow_id: workflowId,
+  workflow_token: 'secret-token',
+  expires_at,
+});
 const inFolder = (files: Files = {}, url = nowhere) => {
-  const { run, ...folder } = folderWith({ 'qstamp-workflow.json': JSON.stringify(own), ...files }, { url });
+  const { run, ...folder } = folderWith({ 'qstamp-workflow.json': JSON.stringify(ownAt(url)), ...files }, { url });
   return {
     ...folder,
     run: (line: string, answer?: string) => run(['workflow', ...line.split(' ')], answer === undefined ? {} : { answer }),
@@ -143,12 +150,43 @@ test('start leaves no file after a refusal, and never overwrites the token of an
   const line = `start --email a@example.com --agent me --briefing-hash ${sha256('x').toUpperCase()}`;
   const { run, json, path } = inFolder({}, url);
   expect(await run(line)).toMatchObject({ code: 5, stderr: expect.stringContaining('--workflow names another file') });
-  expect([json('qstamp-workflow.json'), seen]).toEqual([own, []]);
+  expect([json('qstamp-workflow.json'), seen]).toEqual([ownAt(url), []]);
   const stderr = 'qstamp: the service answered 422: user_email: not an address\n';
   expect(await run(`${line} --workflow other.json`)).toMatchObject({ code: 3, stderr });
   expect(existsSync(path('other.json'))).toBe(false);
   // W17
   expect(JSON.parse(seen[0]!.body)).toMatchObject({ briefing_hash: sha256('x'), user_email: 'a@example.com', agent_id: 'me' });
+});
+
+describe('a workflow is asked for at the service of its file', () => {
+  const answer = { workflow_id: workflowId, otp_sent_to: 'client@example.com', status: 'pending' };
+  const resend = async (urlOf: (url: string) => string, file: object = {}) => {
+    const { url, seen } = await startStub((response) => sendJson(response, 200, answer));
+    const { run } = folderWith({ 'qstamp-workflow.json': JSON.stringify({ ...ownAt(url), ...file }) }, { url: urlOf(url) });
+    const { code, stderr } = await run(['workflow', 'resend'], { serviceToken: 'secret' });
+    return { code, stderr: stderr.replace(url, 'URL'), lines: seen.map(({ line }) => line) };
+  };
+  const lines = [`POST /api/v1/workflow/${workflowId}/resend`];
+
+  test('also if QSTAMP_URL is another one, with a sentence', async () => {
+    const stderr = `qstamp: this workflow is at URL, as its file says; QSTAMP_URL (${nowhere}) does not count here\n`;
+    expect(await resend(() => nowhere)).toEqual({ code: 0, stderr, lines });
+  });
+
+  test.each([
+    ['without QSTAMP_URL', () => ''],
+    ['with the same address', (url: string) => `${url}/`],
+  ])('%s, without a sentence', async (_how, urlOf) => {
+    expect(await resend(urlOf)).toEqual({ code: 0, stderr: '', lines });
+  });
+
+  test('a file with an address that is none is no file of a workflow', async () => {
+    expect(await resend(String, { service: 'localhost' })).toMatchObject({
+      code: 5,
+      lines: [],
+      stderr: expect.stringContaining('damaged'),
+    });
+  });
 });
 
 test.each(['status', 'resend', 'redact', 'add a'])('%s without a workflow explains how to get one: exit code 5', async (command) => {
