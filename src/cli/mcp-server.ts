@@ -202,13 +202,16 @@ function createServer(allowed: readonly string[], context: Context): McpServer {
       title: 'Complete a workflow',
       description:
         'Close a workflow. One time-stamp then covers all its results. Its evidence is saved beside the workflow file as workflow-ID.zip, which anybody can ' +
-        'check without the service. Call it once, after the last result: nothing can be added afterwards, and it cannot be undone. Give your user the page and the zip file.',
+        'check without the service. Call it once, after the last result: a workflow without results is refused, nothing can be added afterwards, and it cannot be undone. Give your user the page and the zip file.',
       annotations: { ...adding, idempotentHint: true },
       input: z.strictObject({ workflow }),
     },
     async ({ workflow }, call) => {
       const file = await call.workflowFile(workflow);
-      await completeWorkflow(file, call);
+      const refuseEmpty = async () => {
+        throw misuse('this workflow has no results yet, so it stays open; workflow_add_files adds them');
+      };
+      await completeWorkflow(file, refuseEmpty, call);
       const { workflow_id } = await openWorkflow(file);
       const bundle = join(dirname(file), `workflow-${workflow_id}.zip`);
       if (existsSync(bundle)) call.terminal.result({ workflow_id, bundle }, `its evidence was saved before, as ${bundle}`);

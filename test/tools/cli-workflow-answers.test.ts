@@ -22,27 +22,27 @@ const inFolder = (files: Files = {}, url = nowhere) => {
   };
 };
 
-describe('status (W16)', () => {
-  const state = {
-    workflow_id: workflowId,
-    status: 'pending',
-    tier: 'verified',
-    created_at: '2026-01-02T00:00:00Z',
-    expires_at,
-    confirmed_at: null,
-    completed_at: null,
-    output_count: 1,
-    chain_hash: 'ab'.repeat(32),
-    merkle_root: null,
-    verify_url: `/workflow/${workflowId}`,
-    agent_id: 'agent-7',
-    user_email: 'client@example.com',
-    briefing_metadata: null,
-    mail: { status: 'sent', attempts: 1, sent_at: '2026-01-02T00:00:01Z' },
-  };
+const openState = {
+  workflow_id: workflowId,
+  status: 'pending',
+  tier: 'verified',
+  created_at: '2026-01-02T00:00:00Z',
+  expires_at,
+  confirmed_at: null,
+  completed_at: null,
+  output_count: 1,
+  chain_hash: 'ab'.repeat(32),
+  merkle_root: null,
+  verify_url: `/workflow/${workflowId}`,
+  agent_id: 'agent-7',
+  user_email: 'client@example.com',
+  briefing_metadata: null,
+  mail: { status: 'sent', attempts: 1, sent_at: '2026-01-02T00:00:01Z' },
+};
 
+describe('status (W16)', () => {
   test('shows the answer of the service, and that it comes from the service (V9)', async () => {
-    const { url, seen } = await startStub((response) => sendJson(response, 200, state));
+    const { url, seen } = await startStub((response) => sendJson(response, 200, openState));
     const { code, stdout } = await inFolder({}, url).run('status');
     expect([code, ...stdout.trimEnd().split('\n  ')]).toEqual([
       0,
@@ -70,11 +70,40 @@ describe('status (W16)', () => {
     ['a mail that waits', mail('waiting', 0), 'mail to client@example.com not sent yet, tried 0 times', /mailed to/],
     ['a mail that failed', mail('failed', 9), again, /mailed to/],
   ])('tells %s', async (_what, changes, line, never) => {
-    const { url } = await startStub((response) => sendJson(response, 200, { ...state, ...changes }));
+    const { url } = await startStub((response) => sendJson(response, 200, { ...openState, ...changes }));
     const { stdout } = await inFolder({}, url).run('status');
     expect(stdout).toContain(`\n  ${line}\n`);
     expect(stdout).not.toMatch(never);
   });
+});
+
+test('complete asks before it closes a workflow without outputs, and only then', async () => {
+  const verify_url = `/workflow/${workflowId}`;
+  const state = { ...openState, output_count: 0 };
+  const closed = { workflow_id: workflowId, status: 'completed', completed_at: expires_at, output_count: 0, merkle_root: 'ab'.repeat(32) };
+  const inState = async (changes: object) => {
+    const { url, seen } = await startStub((response, { line }) =>
+      sendJson(
+        response,
+        200,
+        line.endsWith('/complete') ? { ...closed, chain_hash: 'ab'.repeat(32), verify_url } : { ...state, ...changes },
+      ),
+    );
+    return { ...inFolder({}, url), closings: () => seen.filter(({ line }) => line.endsWith('/complete')).length };
+  };
+  const empty = await inState({});
+  expect(await empty.run('complete', 'n')).toMatchObject({ code: 2, asked: [expect.stringMatching(/has no outputs\. Close it\?/)] });
+  expect([await empty.run('complete'), empty.closings()]).toEqual([
+    expect.objectContaining({ code: 2, stderr: expect.stringContaining('--yes') }),
+    0,
+  ]);
+  for (const [line, answer] of [['complete', 'y'], ['complete --yes']] as const)
+    expect(await empty.run(line, answer)).toMatchObject({ code: 0, stderr: '' });
+  expect(empty.closings()).toBe(2);
+  for (const changes of [{ output_count: 1 }, { status: 'completed', completed_at: expires_at }]) {
+    const { run, closings } = await inState(changes);
+    expect([await run('complete'), closings()]).toEqual([expect.objectContaining({ code: 0, asked: [] }), 1]);
+  }
 });
 
 test('W10: redact asks first, because it cannot be undone', async () => {

@@ -61,13 +61,15 @@ test('W6, W16: a workflow from its briefing to its page, with a second link', as
 });
 
 test('V9: files alone prove stamps and outputs of a real TSA, without the service', async () => {
-  const { run, runOffline, path, record } = inFolder({ a: 'a', 'b.txt': 'b' });
+  const { run, runOffline, path, json, record } = inFolder({ a: 'a', 'b.txt': 'b' });
   expect((await run('stamp', 'a')).stdout).toMatch(
     /^a \(1 byte\): stamped at \S+Z by tsa-1 \(qualified, as claimed by the operator\), saved as /,
   );
   const { token, token_id, issued_at } = record('a').stamp;
   const start = ['workflow', 'start', '--email', 'client@example.com', '--agent', 'me', '--briefing-hash', sha256('x')];
-  expect((await run(...start)).code).toBe(0);
+  const started = await run(...start);
+  const page = `${service.url}/workflow/${json('qstamp-workflow.json').workflow_id}`;
+  expect([started.code, started.stdout]).toEqual([0, expect.stringContaining(`\n  its page, which you can give to the client: ${page}\n`)]);
   expect((await run('workflow', 'add', 'b.txt')).code).toBe(0);
 
   const online = await run('verify', '--online', '--ca', 'root.pem', '--json', 'a', 'b.txt', String(token_id));

@@ -112,6 +112,7 @@ describe.each(kinds)('%s', (kind) => {
     const started = await call('workflow_start', start);
     expect(started).toMatchObject({ isError: false, results: [{ briefing_hash: sha256('a logo') }] });
     const { workflow_token, workflow_id } = JSON.parse(readFileSync(join(folder, 'qstamp-workflow.json'), 'utf8'));
+    expect(await call('workflow_complete', {})).toMatchObject({ isError: true, text: expect.stringContaining('has no results yet') });
     const added = await call('workflow_add_files', { paths: ['logo.png', 'text.md'] });
     expect(added).toMatchObject({
       results: [

@@ -70,7 +70,7 @@ export async function startWorkflow(options: StartOptions, { terminal, connect, 
   if (briefing_hash === undefined) throw misuse('one of --briefing and --briefing-hash is needed');
   const request = { user_email: email, agent_id: agent, briefing_hash, tier, ...(metadata && { briefing_metadata: metadata }) };
   const { workflow_token, ...started } = await client.startWorkflow(request);
-  const { workflow_id, expires_at } = started;
+  const { workflow_id, expires_at, page_url } = started;
   const saved: WorkflowFile = { qstamp: 1, kind: 'workflow', service: client.baseUrl, workflow_id, workflow_token, expires_at };
   await saveJson(path, saved, {
     overwrite: false,
@@ -79,6 +79,7 @@ export async function startWorkflow(options: StartOptions, { terminal, connect, 
   });
   terminal.result({ ...started, briefing_hash, saved: path }, `workflow ${workflow_id} started, until ${withMilliseconds(expires_at)}`, [
     `a link to confirm is mailed to ${started.otp_sent_to}`,
+    page_url !== undefined && `its page, which you can give to the client: ${client.addressOf(page_url)}`,
     `files can be added ${tier === 'standard' ? 'now' : 'when the client has opened this link'}`,
     `its workflow token is in ${path}: keep this file, and keep it secret`,
   ]);
@@ -224,9 +225,9 @@ function addRequests(group: Program, context: Context): void {
     );
   });
 
-  add('complete', 'close the workflow: a Merkle root over all outputs is stamped').action(({ workflow }) =>
-    completeWorkflow(workflow, context),
-  );
+  add('complete', 'close the workflow: a Merkle root over all outputs is stamped')
+    .option('--yes', 'do not ask before a workflow without outputs is closed')
+    .action((options) => completeWorkflow(options.workflow, (question) => confirm(options, context.ask, question), context));
 }
 
 /** What the commands about a workflow need. */
@@ -251,9 +252,21 @@ export async function showState(file: string | undefined, tools: Tools): Promise
   tools.terminal.result(state, line, detailsOf(state, client.addressOf(state.verify_url)));
 }
 
-/** Closes the workflow of a workflow file. */
-export async function completeWorkflow(file: string | undefined, tools: Tools): Promise<void> {
+/**
+ * Closes the workflow of a workflow file.
+ *
+ * @param allowEmpty called before a workflow without outputs is closed, which is probably a mistake. It throws if the workflow stays open
+ */
+export async function completeWorkflow(
+  file: string | undefined,
+  allowEmpty: (question: string) => Promise<void>,
+  tools: Tools,
+): Promise<void> {
   const { workflow, client } = await reachWorkflow(file, tools);
+  const state = await client.readWorkflow(workflow);
+  if (state.output_count === 0 && isOpen(state)) {
+    await allowEmpty(`Workflow ${workflow.workflow_id} has no outputs. Close it? Nothing can be added afterwards.`);
+  }
   const completed = await client.completeWorkflow(workflow);
   const { workflow_id, output_count, completed_at, verify_url } = completed;
   const line = `the service completed workflow ${workflow_id} at ${withMilliseconds(completed_at)} with ${countOf(output_count, 'output')}`;
@@ -262,15 +275,18 @@ export async function completeWorkflow(file: string | undefined, tools: Tools): 
 
 const stateNames: Readonly<Record<string, string>> = { pending: 'waiting for the client' };
 
+const isOpen = ({ status }: WorkflowStateResponse): boolean => status !== 'completed' && status !== 'expired';
+
 function detailsOf(state: WorkflowStateResponse, page: string): readonly Line[] {
-  const { status, agent_id, merkle_root, confirmed_at, completed_at } = state;
-  const isOpen = status !== 'completed' && status !== 'expired';
+  const { agent_id, merkle_root, confirmed_at, completed_at } = state;
   return [
     agent_id !== undefined && agent_id !== erased && `agent ${agent_id}`,
     mailOf(state),
     `started at ${withMilliseconds(state.created_at)}`,
     confirmed_at === null ? 'e-mail address not confirmed' : `e-mail address confirmed at ${withMilliseconds(confirmed_at)}`,
-    completed_at === null ? isOpen && `open until ${withMilliseconds(state.expires_at)}` : `completed at ${withMilliseconds(completed_at)}`,
+    completed_at === null
+      ? isOpen(state) && `open until ${withMilliseconds(state.expires_at)}`
+      : `completed at ${withMilliseconds(completed_at)}`,
     merkle_root !== null && `Merkle root ${merkle_root}`,
     `page ${page}`,
   ];
