@@ -93,6 +93,11 @@ function sentenceOf({ code, message }: CommanderError): string {
 }
 
 const surroundings = `
+Example:
+  qstamp stamp contract.pdf                 saves the stamp as contract.pdf.qstamp.json
+  qstamp verify contract.pdf --ca root.pem  checks it without the service; root.pem is the
+                                            root certificate of the time-stamping authority
+
 Environment:
   QSTAMP_URL             address of the service (default http://127.0.0.1:8080)
   QSTAMP_TOKEN           service token of your product, from the operator of the service (default: none)
@@ -121,7 +126,7 @@ function createProgram(context: Context): Program {
       subcommandTerm: (command) => command.name(),
       subcommandDescription: (command) => command.description().split('\n')[0]!,
     })
-    .helpCommand('help [command]', 'help on a command; "qstamp help" also shows environment and exit codes')
+    .helpCommand('help [command]', 'help on a command; "qstamp help" also shows an example, environment and exit codes')
     .option('--json', 'one line of JSON for each result, on standard output')
     .option('--quiet', 'print only failures and results that are not valid')
     .version(versionText, '--version', 'print the version of this command')

@@ -214,6 +214,17 @@ test.each<[what: string, says: string, zip: () => Uint8Array | Promise<Uint8Arra
   expect([code, said]).toMatchObject([1, [{ error: { message: expect.stringContaining(says) } }]]);
 });
 
+test('a verify.py that is not ours is named; the script from before its help is ours too', async () => {
+  const script = String(good.files.get('verify.py'));
+  const noteOn = async (text: string) => {
+    const zip = await zipped(withSums(new Map(good.files).set('verify.py', Buffer.from(text))));
+    const { said } = await judge('it.zip', { 'it.zip': zip });
+    return [said[0]?.verdict, (said[0]?.not_checked as string[]).some((note) => note.startsWith('verify.py: it is not the script'))];
+  };
+  expect(await noteOn(`${script}\n`)).toEqual(['valid', true]);
+  expect(await noteOn(script.replace(/^.*"--help".*\n/m, ''))).toEqual(['valid', false]);
+});
+
 test('an unpacked bundle is judged like the zip file, also inside a folder', async () => {
   const unpacked = (more: Files, without = '') => {
     const files = [...good.files].filter(([name]) => name !== without);
