@@ -223,7 +223,7 @@ function createServer(allowed: readonly string[], context: Context): McpServer {
 
 const noFolder = () =>
   misuse(
-    'no folder is allowed; ask the user to add --allow and a folder to the command of this server (qstamp mcp --allow DIR), and to start it again',
+    'no folder is allowed; ask the user to add --allow and a folder to the command of this server (qstamp mcp --allow FOLDER), and to start it again',
   );
 
 /** An allowed folder as it really is. @throws CommandFailure if there is none */
