@@ -21,7 +21,7 @@ import { workflowTiers } from '../shared/domain/stamp.ts';
 import type { Context } from './command.ts';
 import { stampFiles } from './commands/stamp.ts';
 import { verifyAll } from './commands/verify.ts';
-import { addOutputs, completeWorkflow, saveBundle, showState, startWorkflow } from './commands/workflow.ts';
+import { addOutputs, completeWorkflow, saveOwnBundle, showState, startWorkflow } from './commands/workflow.ts';
 import { about, asFailure, CommandFailure, type ExitCode, exitCodes, misuse } from './failure.ts';
 import { filesOf, stampsBeside } from './operands.ts';
 import { openWorkflow, readStampRecord, stampIdIn, stampRecordPathOf, workflowFileName } from './records.ts';
@@ -66,7 +66,6 @@ const adding = { readOnlyHint: false, destructiveHint: false, idempotentHint: fa
 
 function createServer(allowed: readonly string[], context: Context, inTurn: InTurn): McpServer {
   const server = new McpServer({ name: 'qstamp', title: 'qstamp', version }, { instructions });
-  const addressOf = (address: string) => context.connect().addressOf(address);
 
   /** Adds a tool. `run` does the work of commands, which print into `call.terminal`. */
   function add<Input extends z.ZodObject>(
@@ -75,12 +74,18 @@ function createServer(allowed: readonly string[], context: Context, inTurn: InTu
     run: (given: z.output<Input>, call: Context & Allowed) => Promise<unknown>,
   ): void {
     server.registerTool<z.ZodObject, z.ZodObject>(name, { ...described, inputSchema: input }, async (given, call) => {
-      const said = collectSaid(addressOf);
+      // Addresses in an answer are those of the service that was asked last.
+      let service: string | undefined;
+      const connect = (url?: string) => {
+        service = url;
+        return context.connect(url);
+      };
+      const said = collectSaid((address) => context.connect(service).addressOf(address));
       try {
         const usable = allowed.length > 0 ? await Promise.all(allowed.map(folderOf)) : await rootsOf(server, call);
         if ('resultType' in usable) return usable;
         if (usable.length === 0) throw noFolder();
-        await inTurn(() => run(given as z.output<Input>, { ...context, terminal: said.terminal, ...allowedIn(usable) }));
+        await inTurn(() => run(given as z.output<Input>, { ...context, connect, terminal: said.terminal, ...allowedIn(usable) }));
       } catch (error) {
         said.terminal.problem(undefined, error);
       }
@@ -210,17 +215,20 @@ function createServer(allowed: readonly string[], context: Context, inTurn: InTu
       title: 'Complete a workflow',
       description:
         'Close a workflow. One time-stamp then covers all its results. Its evidence is saved beside the workflow file as workflow-ID.zip, which anybody can ' +
-        'check without the service. Call it once, after the last result: nothing can be added afterwards, and it cannot be undone. Give your user the page and the zip file.',
+        'check without the service. Call it once, after the last result: a workflow without results is refused, nothing can be added afterwards, and it cannot be undone. Give your user the page and the zip file.',
       annotations: { ...adding, idempotentHint: true },
       input: z.strictObject({ workflow }),
     },
     async ({ workflow }, call) => {
       const file = await call.workflowFile(workflow);
-      await completeWorkflow(file, call);
+      const refuseEmpty = async () => {
+        throw misuse('this workflow has no results yet, so it stays open; workflow_add_files adds them');
+      };
+      await completeWorkflow(file, refuseEmpty, call);
       const { workflow_id } = await openWorkflow(file);
       const bundle = join(dirname(file), `workflow-${workflow_id}.zip`);
       if (existsSync(bundle)) call.terminal.result({ workflow_id, bundle }, `its evidence was saved before, as ${bundle}`);
-      else await saveBundle(workflow_id, bundle, call);
+      else await saveOwnBundle(file, bundle, call);
     },
   );
   return server;
@@ -228,7 +236,7 @@ function createServer(allowed: readonly string[], context: Context, inTurn: InTu
 
 const noFolder = () =>
   misuse(
-    'no folder is allowed; ask the user to add --allow and a folder to the command of this server (qstamp mcp --allow DIR), and to start it again',
+    'no folder is allowed; ask the user to add --allow and a folder to the command of this server (qstamp mcp --allow FOLDER), and to start it again',
   );
 
 /** An allowed folder as it really is. @throws CommandFailure if there is none */
@@ -296,6 +304,7 @@ const mostResults = 100;
 function collectSaid(addressOf: (address: string) => string) {
   const results: { readonly verdict?: unknown; readonly summary: string }[] = [];
   const problems: { readonly file?: string; readonly message: string }[] = [];
+  const notes = new Set<string>();
   let code: ExitCode = exitCodes.ok;
   const result: Terminal['result'] = (value, line, details = []) =>
     void results.push({ ...shownTo(value, addressOf), summary: textsFor('tool', [line, ...details]).join('\n') });
@@ -307,11 +316,12 @@ function collectSaid(addressOf: (address: string) => string) {
     result,
     done: (_word, value, line, details) => result(value, line, details),
     text: () => undefined,
-    problem: (subject, error) => {
+    note: (sentence) => void notes.add(sentence),
+    problem: (file, error) => {
       const failure = asFailure(error);
       if (!(failure instanceof CommandFailure)) throw failure;
       code = failure.exitCode;
-      problems.push({ ...(subject !== undefined && { file: subject }), message: failure.sentenceFor('tool'), ...failure.details });
+      problems.push({ ...(file !== undefined && { file }), message: failure.sentenceFor('tool'), ...failure.details });
     },
     summary: () => undefined,
     track: () => () => undefined,
@@ -326,11 +336,13 @@ function collectSaid(addressOf: (address: string) => string) {
       failed: problems.length,
       results: results.slice(0, mostResults),
       ...(unlisted > 0 && { results_not_listed: unlisted }),
+      ...(notes.size > 0 && { notes: [...notes] }),
       problems: problems.slice(0, mostResults),
     };
     const counts = Object.entries({ ...(isVerdict ? verdicts : { done: results.length }), failed: problems.length });
     const lines = [
       counts.map(([word, count]) => `${word}: ${count}`).join(', '),
+      ...notes,
       ...said.results.map(({ summary }) => summary),
       ...said.problems.map(({ file, message }) => (file === undefined ? message : `${file}: ${message}`)),
     ];

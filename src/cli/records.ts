@@ -4,6 +4,7 @@ import { Option } from '@commander-js/extra-typings';
 import { z } from 'zod';
 import { stampToken } from '../shared/contract/stamp.ts';
 import { workflowStampResponse } from '../shared/contract/workflow.ts';
+import { isServiceUrl } from './client.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { parseJson, readText } from './local-files.ts';
 import { withMilliseconds } from './terminal.ts';
@@ -98,7 +99,7 @@ export async function isWorkflowFile(path: string): Promise<boolean> {
 export async function openWorkflow(path = workflowFileName): Promise<WorkflowFile> {
   const text = await readText(path);
   const parsed = workflowFile.safeParse(parseJson(text ?? ''));
-  if (parsed.success) return parsed.data;
+  if (parsed.success && isServiceUrl(parsed.data.service)) return parsed.data;
   const fault = text === undefined ? `there is no ${path}` : `${path} is damaged, or is not the file of a workflow`;
   const advice = {
     command: '"qstamp workflow start" makes one, --workflow names another',

@@ -77,15 +77,21 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
     },
     /** Prints text for people or programs as it is, for example a help or a script. */
     text: (text: string) => void stdout.write(text),
+    /** Prints a sentence that is not the result of any file. */
+    note(sentence: string): void {
+      if (quiet) return;
+      erase();
+      stderr.write(`${onOneLine(`qstamp: ${sentence}`)}\n`);
+    },
     /** Prints a problem with one file or name, and counts it. An error that is not a CommandFailure is thrown again. */
-    problem(subject: string | undefined, error: unknown, word = 'failed'): void {
+    problem(file: string | undefined, error: unknown, word = 'failed'): void {
       const failure = asFailure(error);
       if (!(failure instanceof CommandFailure)) throw failure;
       erase();
       const sentence = failure.sentenceFor('command');
       const message = failure instanceof Misuse ? `${sentence} (see ${help()})` : sentence;
-      if (json) stdout.write(`${JSON.stringify({ ...(subject !== undefined && { subject }), error: { message, ...failure.details } })}\n`);
-      else stderr.write(`${signOf('not_valid', stderr)}${onOneLine(`${subject ?? 'qstamp'}: ${message}`)}\n`);
+      if (json) stdout.write(`${JSON.stringify({ ...(file !== undefined && { file }), error: { message, ...failure.details } })}\n`);
+      else stderr.write(`${signOf('not_valid', stderr)}${onOneLine(`${file ?? 'qstamp'}: ${message}`)}\n`);
       count(word, failure.exitCode);
     },
     /** If several files were counted, prints what became of them in one line. */

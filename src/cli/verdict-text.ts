@@ -77,7 +77,7 @@ export function verdictResult(
 ): Result {
   const facts = factsOf(subject, judgement, more);
   const result = resultOf({
-    json: { subject: name, ...jsonOf(subject, judgement, facts), ...more.json },
+    json: { file: name, ...jsonOf(subject, judgement, facts), ...more.json },
     line: `${nameShown(name, subject)}: ${headline(subject, judgement, facts.reason, more.what)}`,
     details: linesOf(subject, judgement, trust, facts, more),
     verdict: judgement.verdict,
@@ -122,7 +122,7 @@ function factsOf(subject: VerifySubject, judgement: SubjectJudgement, { others =
   };
 }
 
-/** The members of the JSON after `subject`. */
+/** The members of the JSON after `file`. */
 function jsonOf({ input, stampId }: VerifySubject, judgement: SubjectJudgement, facts: VerdictFacts): object {
   const { verdict, stated, online } = judgement;
   const { reason, qualification, tokens, notChecked, moreNotChecked } = facts;

@@ -34,11 +34,11 @@ const inFolder = (files: Files = {}) => {
   const known = { 'root.pem': lab.tsa.pki.rootPem, 'other.pem': stranger.rootPem, a: 'a', b: 'b', x: 'x', brief: 'do it' };
   return folderWith({ ...known, 'bundle.zip': good.zip, 'other.zip': other.zip, ...files });
 };
-/** The exit code and what is said about each subject; the reason is its code. */
+/** The exit code and what is said about each file; the reason is its code. */
 async function judge(line: string, files: Files = {}, ca = 'root.pem') {
   const outcome = await inFolder(files).run(['verify', '--json', '--ca', ca, ...line.split(' ')]);
   const said = jsonLines(outcome).map((one) => ({ ...one, reason: String(one.reason).split(':')[0] }) as Record<string, unknown>);
-  return { code: outcome.code, said, verdicts: said.map(({ subject, verdict, reason }) => [subject, verdict, reason].join(' ')) };
+  return { code: outcome.code, said, verdicts: said.map(({ file, verdict, reason }) => [file, verdict, reason].join(' ')) };
 }
 const inWords = async (line: string, files: Files = {}) =>
   (await inFolder(files).run(['verify', '--ca', 'root.pem', ...line.split(' ')])).stdout;
@@ -132,9 +132,7 @@ test('V9: lists what was not checked for each token that proves a time: those of
 
 test('a file is looked for in all bundles, in any order; one that is not valid or not readable affects no other', async () => {
   const { code, said } = await judge('x bundle.zip other.zip b a');
-  const places = said.map(
-    ({ subject, bundle, sequence_numbers, is_briefing }) => `${subject} ${bundle} ${sequence_numbers} ${is_briefing}`,
-  );
+  const places = said.map(({ file, bundle, sequence_numbers, is_briefing }) => `${file} ${bundle} ${sequence_numbers} ${is_briefing}`);
   const ofBundles = ['bundle.zip', 'other.zip'].map((name) => `${name} undefined undefined undefined`);
   const ofFiles = ['x other.zip 1 false', 'b bundle.zip 2 false', 'a bundle.zip 1 false', 'a other.zip  true'];
   expect([code, ...places]).toEqual([0, ...ofBundles, ...ofFiles]);
@@ -214,6 +212,17 @@ test.each<[what: string, says: string, zip: () => Uint8Array | Promise<Uint8Arra
 ])('%s is refused in one sentence', async (_what, says, zip) => {
   const { code, said } = await judge('bad.zip', { 'bad.zip': await zip() });
   expect([code, said]).toMatchObject([1, [{ error: { message: expect.stringContaining(says) } }]]);
+});
+
+test('a verify.py that is not ours is named; the script from before its help is ours too', async () => {
+  const script = String(good.files.get('verify.py'));
+  const noteOn = async (text: string) => {
+    const zip = await zipped(withSums(new Map(good.files).set('verify.py', Buffer.from(text))));
+    const { said } = await judge('it.zip', { 'it.zip': zip });
+    return [said[0]?.verdict, (said[0]?.not_checked as string[]).some((note) => note.startsWith('verify.py: it is not the script'))];
+  };
+  expect(await noteOn(`${script}\n`)).toEqual(['valid', true]);
+  expect(await noteOn(script.replace(/^.*"--help".*\n/m, ''))).toEqual(['valid', false]);
 });
 
 test('an unpacked bundle is judged like the zip file, also inside a folder', async () => {

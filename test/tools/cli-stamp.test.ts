@@ -137,7 +137,7 @@ test.each([
 test('the JSON of a refusal has its status, code and request', async () => {
   const { url } = await startStub((response) => sendJson(response, 413, { ...refusal, code: 'payload_too_large' }));
   expect(only(await folderWith({ a: 'a' }, { url }).run(['stamp', '--json', 'a']))).toEqual({
-    subject: 'a',
+    file: 'a',
     error: { message: 'the service answered 413: Not now.', status: 413, code: 'payload_too_large', request_id: 'r' },
   });
 });

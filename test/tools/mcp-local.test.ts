@@ -112,6 +112,7 @@ describe.each(kinds)('%s', (kind) => {
     const started = await call('workflow_start', start);
     expect(started).toMatchObject({ isError: false, results: [{ briefing_hash: sha256('a logo') }] });
     const { workflow_token, workflow_id } = JSON.parse(readFileSync(join(folder, 'qstamp-workflow.json'), 'utf8'));
+    expect(await call('workflow_complete', {})).toMatchObject({ isError: true, text: expect.stringContaining('has no results yet') });
     // The same call twice at once adds each file once.
     const twice = await Promise.all([1, 2].map(() => call('workflow_add_files', { paths: ['logo.png', 'text.md'] })));
     const added = twice.find(({ results }) => results?.some((one) => 'sequence_number' in one))!;
@@ -208,6 +209,16 @@ test('a result of a workflow may have an older stamp, which is kept; adding it t
   expect(state.text).toMatch(/^done: 1, failed: 0\nthe service says: workflow /);
   await call('workflow_complete', {});
   expect((await call('workflow_status', {})).whole).not.toContain('salt');
+});
+
+test('a workflow is asked for at the service of its file, also if the settings name another one, with a sentence', async () => {
+  const { folder, env, call: callAtHome } = await connectIn({});
+  await callAtHome('workflow_start', task);
+  const args = ['mcp', '--allow', folder];
+  const { call } = await connect('client 2.x, auto', { args, env: { ...env, QSTAMP_URL: nowhere } });
+  const state = await call('workflow_status', {});
+  expect(state).toMatchObject({ isError: false, results: [{ verify_url: expect.stringMatching(`^${lab.service.url}/workflow/`) }] });
+  expect(state.text).toContain(`this workflow is at ${lab.service.url}, as its file says; QSTAMP_URL (${nowhere}) does not count here`);
 });
 
 test('verifies whether a file is in an evidence bundle, and what is not valid is no success', async () => {

@@ -623,14 +623,23 @@ class Webhooks(unittest.TestCase):
 
 
 class Readme(unittest.TestCase):
-    def test_the_quickstart_runs_in_an_empty_folder(self):
-        quickstart = re.search(r"```python\n(.*?)```", pathlib.Path(readme).read_text(), re.S).group(1)
+    def printed_by(self, document: pathlib.Path) -> list[str]:
+        quickstart = re.search(r"```python\n(.*?)```", document.read_text(), re.S).group(1)
         program = quickstart.replace("http://127.0.0.1:8080", url).replace("dev-service-token", service_token)
         with tempfile.TemporaryDirectory() as folder:
-            printed = subprocess.run([sys.executable, "-c", program], cwd=folder, check=True, capture_output=True, text=True).stdout
-        stamped, page = printed.splitlines()
+            for name in ("report.pdf", "summary.pdf"):
+                pathlib.Path(folder, name).write_text(name)
+            ran = subprocess.run([sys.executable, "-c", program], cwd=folder, check=True, capture_output=True, text=True)
+        return ran.stdout.splitlines()
+
+    def test_the_quickstart_runs(self):
+        stamped, page = self.printed_by(pathlib.Path(readme))
         self.assertRegex(stamped, r"^\d{4}-.*Z http:\S+$")
         self.assertIn("my-agent", httpx.get(page).text)
+
+    def test_the_project_begins_with_five_lines_that_run(self):
+        (said,) = self.printed_by(pathlib.Path(readme).parents[2] / "README.md")
+        self.assertIn("Record closed", httpx.get(said.removeprefix("Give this page to your client: ")).text)
 
 
 class ScriptedModel(http.server.BaseHTTPRequestHandler):

@@ -14,8 +14,8 @@ import { type Answered, type Call, type CallOptions, type Exchange, waitFor } fr
 import { type Outcome, sendInPieces } from './outcomes.ts';
 import {
   checkedHash,
-  detailed,
   defaultOutputType,
+  detailed,
   encoded,
   endOf,
   type KeyedOptions,

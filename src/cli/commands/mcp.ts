@@ -9,7 +9,7 @@ export function addMcpCommand(program: Program, context: Context): void {
         'The server uses only files in the folders of --allow. Without --allow, it uses the folders that the assistant names as its roots. ' +
         'The settings of common assistants are in docs/agents/assistants.md.',
     )
-    .option('--allow <DIR>', 'a folder that the assistant may use; may be repeated', collect)
+    .option('--allow <FOLDER>', 'a folder that the assistant may use; may be repeated', collect)
     // The SDK takes longer to load than other commands to run.
     .action(async ({ allow = [] }) => (await import('../mcp-server.ts')).serveAssistant(allow, context));
 }

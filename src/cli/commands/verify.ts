@@ -53,6 +53,8 @@ interface VerifyOptions extends TrustOptions, ListOptions {
 export async function verifyAll(operands: readonly string[], options: VerifyOptions, context: Context): Promise<void> {
   const { terminal, connect, stdin, anchorsFolder } = context;
   const { token, proof } = options;
+  // Opened first, so that a fault in the user's trust anchors is noticed before long work, and does not look like a fault in a bundle.
+  const trust = await openTrust(anchorsFolder, options);
   const { files: names, inFolders } = await filesOf(operands, terminal, isBundleFolder);
   if (token !== undefined && names.length > 1) throw misuse('--token is the stamp of one file');
   if (proof !== undefined && names.length > 1) throw misuse('--proof takes one file');
@@ -64,7 +66,6 @@ export async function verifyAll(operands: readonly string[], options: VerifyOpti
   const files = names.filter((name) => !bundles.includes(name));
   const stamped = bundles.length > 0 ? await verifyBundles(bundles, files, options, context, given) : files;
   const client = options.online ? connect() : undefined;
-  const trust = await openTrust(anchorsFolder, options);
   const { lists } = given;
   let place = 0;
   let shown = '';

@@ -70,7 +70,7 @@ export async function startWorkflow(options: StartOptions, { terminal, connect, 
   if (briefing_hash === undefined) throw misuse('one of --briefing and --briefing-hash is needed');
   const request = { user_email: email, agent_id: agent, briefing_hash, tier, ...(metadata && { briefing_metadata: metadata }) };
   const { workflow_token, ...started } = await client.startWorkflow(request);
-  const { workflow_id, expires_at } = started;
+  const { workflow_id, expires_at, page_url } = started;
   const saved: WorkflowFile = { qstamp: 1, kind: 'workflow', service: client.baseUrl, workflow_id, workflow_token, expires_at };
   await saveJson(path, saved, {
     overwrite: false,
@@ -79,6 +79,7 @@ export async function startWorkflow(options: StartOptions, { terminal, connect, 
   });
   terminal.result({ ...started, briefing_hash, saved: path }, `workflow ${workflow_id} started, until ${withMilliseconds(expires_at)}`, [
     `a link to confirm is mailed to ${started.otp_sent_to}`,
+    page_url !== undefined && `its page, which you can give to the client: ${client.addressOf(page_url)}`,
     `files can be added ${tier === 'standard' ? 'now' : 'when the client has opened this link'}`,
     `its workflow token is in ${path}: keep this file, and keep it secret`,
   ]);
@@ -116,9 +117,9 @@ interface AddOptions extends Omit<OutputOptions, 'workflow' | 'skipsOutputs'> {
 }
 
 /** Stamps outputs one after the other, because the workflow also proves their order (W8). It stops at the first failure. */
-export async function addOutputs(operands: readonly string[], options: AddOptions, { terminal, connect }: Tools): Promise<void> {
-  const client = connect();
-  const workflow = await openWorkflow(options.workflow);
+export async function addOutputs(operands: readonly string[], options: AddOptions, tools: Tools): Promise<void> {
+  const { terminal } = tools;
+  const { workflow, client } = await reachWorkflow(options.workflow, tools);
   const { files, inFolders } = await filesOf(operands, terminal);
   if (options.force && inFolders.size > 0) throw misuse('--force replaces stamps, so it takes files and not folders');
   if (terminal.exitCode() !== exitCodes.ok) return;
@@ -216,49 +217,76 @@ function addRequests(group: Program, context: Context): void {
   );
 
   add('resend', 'mail a new link to confirm; the old one ends').action(async ({ workflow: file }) => {
-    const { terminal, connect } = context;
-    const workflow = await openWorkflow(file);
-    const answer = await connect().resendLink(workflow);
-    terminal.result(answer, `workflow ${workflow.workflow_id}: a new link is mailed to ${answer.otp_sent_to}; the old one has ended`);
+    const { workflow, client } = await reachWorkflow(file, context);
+    const answer = await client.resendLink(workflow);
+    context.terminal.result(
+      answer,
+      `workflow ${workflow.workflow_id}: a new link is mailed to ${answer.otp_sent_to}; the old one has ended`,
+    );
   });
 
-  add('complete', 'close the workflow: a Merkle root over all outputs is stamped').action(({ workflow }) =>
-    completeWorkflow(workflow, context),
-  );
+  add('complete', 'close the workflow: a Merkle root over all outputs is stamped')
+    .option('--yes', 'do not ask before a workflow without outputs is closed')
+    .action((options) => completeWorkflow(options.workflow, (question) => confirm(options, context.ask, question), context));
 }
 
 /** What the commands about a workflow need. */
 type Tools = Pick<Context, 'terminal' | 'connect'>;
 
-/** Shows the state of the workflow of a workflow file. */
-export async function showState(file: string | undefined, { terminal, connect }: Tools): Promise<void> {
-  const client = connect();
-  const state = await client.readWorkflow(await openWorkflow(file));
-  const { workflow_id, status, output_count, tier } = state;
-  const line = `the service says: workflow ${workflow_id} is ${stateNames[status] ?? status}, ${countOf(output_count, 'output')}, tier ${tier}`;
-  terminal.result(state, line, detailsOf(state, client.addressOf(state.verify_url)));
+/** Opens the workflow of a workflow file, and a client for its service: only this service knows the workflow, so QSTAMP_URL does not count. */
+async function reachWorkflow(file: string | undefined, { terminal, connect }: Tools) {
+  const workflow = await openWorkflow(file);
+  const client = connect(workflow.service);
+  const { baseUrl, otherUrl } = client;
+  if (otherUrl !== undefined)
+    terminal.note(`this workflow is at ${baseUrl}, as its file says; QSTAMP_URL (${otherUrl}) does not count here`);
+  return { workflow, client };
 }
 
-/** Closes the workflow of a workflow file. */
-export async function completeWorkflow(file: string | undefined, { terminal, connect }: Tools): Promise<void> {
-  const client = connect();
-  const completed = await client.completeWorkflow(await openWorkflow(file));
+/** Shows the state of the workflow of a workflow file. */
+export async function showState(file: string | undefined, tools: Tools): Promise<void> {
+  const { workflow, client } = await reachWorkflow(file, tools);
+  const state = await client.readWorkflow(workflow);
+  const { workflow_id, status, output_count, tier } = state;
+  const line = `the service says: workflow ${workflow_id} is ${stateNames[status] ?? status}, ${countOf(output_count, 'output')}, tier ${tier}`;
+  tools.terminal.result(state, line, detailsOf(state, client.addressOf(state.verify_url)));
+}
+
+/**
+ * Closes the workflow of a workflow file.
+ *
+ * @param allowEmpty called before a workflow without outputs is closed, which is probably a mistake. It throws if the workflow stays open
+ */
+export async function completeWorkflow(
+  file: string | undefined,
+  allowEmpty: (question: string) => Promise<void>,
+  tools: Tools,
+): Promise<void> {
+  const { workflow, client } = await reachWorkflow(file, tools);
+  const state = await client.readWorkflow(workflow);
+  if (state.output_count === 0 && isOpen(state)) {
+    await allowEmpty(`Workflow ${workflow.workflow_id} has no outputs. Close it? Nothing can be added afterwards.`);
+  }
+  const completed = await client.completeWorkflow(workflow);
   const { workflow_id, output_count, completed_at, verify_url } = completed;
   const line = `the service completed workflow ${workflow_id} at ${withMilliseconds(completed_at)} with ${countOf(output_count, 'output')}`;
-  terminal.result(completed, line, [`anyone may check it at ${client.addressOf(verify_url)}`]);
+  tools.terminal.result(completed, line, [`anyone may check it at ${client.addressOf(verify_url)}`]);
 }
 
 const stateNames: Readonly<Record<string, string>> = { pending: 'waiting for the client' };
 
+const isOpen = ({ status }: WorkflowStateResponse): boolean => status !== 'completed' && status !== 'expired';
+
 function detailsOf(state: WorkflowStateResponse, page: string): readonly Line[] {
-  const { status, agent_id, merkle_root, confirmed_at, completed_at } = state;
-  const isOpen = status !== 'completed' && status !== 'expired';
+  const { agent_id, merkle_root, confirmed_at, completed_at } = state;
   return [
     agent_id !== undefined && agent_id !== erased && `agent ${agent_id}`,
     mailOf(state),
     `started at ${withMilliseconds(state.created_at)}`,
     confirmed_at === null ? 'e-mail address not confirmed' : `e-mail address confirmed at ${withMilliseconds(confirmed_at)}`,
-    completed_at === null ? isOpen && `open until ${withMilliseconds(state.expires_at)}` : `completed at ${withMilliseconds(completed_at)}`,
+    completed_at === null
+      ? isOpen(state) && `open until ${withMilliseconds(state.expires_at)}`
+      : `completed at ${withMilliseconds(completed_at)}`,
     merkle_root !== null && `Merkle root ${merkle_root}`,
     `page ${page}`,
   ];
@@ -289,14 +317,19 @@ function addBundle(group: Program, context: Context): void {
     .action(async (id, options) => {
       if (id !== undefined && options.workflow !== undefined) throw misuse('name one workflow');
       if (id !== undefined && !uuidPattern.test(id)) throw misuse(`"${id}" is not the id of a workflow`);
-      const workflowId = id ?? (await openWorkflow(options.workflow)).workflow_id;
-      await saveBundle(workflowId, options.out ?? `workflow-${workflowId}.zip`, context);
+      if (id !== undefined) await saveBundle(id, options.out, context.connect(), context);
+      else await saveOwnBundle(options.workflow, options.out, context);
     });
 }
 
-/** Saves the evidence of a completed workflow. */
-export async function saveBundle(workflowId: string, path: string, { terminal, connect }: Tools): Promise<void> {
-  const client = connect();
+/** Saves the evidence of the completed workflow of a workflow file. */
+export async function saveOwnBundle(file: string | undefined, path: string | undefined, tools: Tools): Promise<void> {
+  const { workflow, client } = await reachWorkflow(file, tools);
+  await saveBundle(workflow.workflow_id, path, client, tools);
+}
+
+async function saveBundle(workflowId: string, given: string | undefined, client: Client, { terminal }: Tools): Promise<void> {
+  const path = given ?? `workflow-${workflowId}.zip`;
   const onBytes = terminal.track(path);
   async function* download() {
     for await (const chunk of client.fetchBundle(workflowId)) {
@@ -314,7 +347,7 @@ export async function saveBundle(workflowId: string, path: string, { terminal, c
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-function addRedact(group: Program, { terminal, connect, ask }: Context): void {
+function addRedact(group: Program, context: Context): void {
   const personal = "the e-mail address, the agent's id and all metadata (also title and file names)";
   group
     .command('redact')
@@ -325,10 +358,10 @@ function addRedact(group: Program, { terminal, connect, ask }: Context): void {
     .option('--yes', 'do not ask')
     .addOption(workflowOption)
     .action(async (options) => {
-      const workflow = await openWorkflow(options.workflow);
+      const { workflow, client } = await reachWorkflow(options.workflow, context);
       const { workflow_id } = workflow;
-      await confirm(options, ask, `Erase ${personal} of workflow ${workflow_id}? This cannot be undone.`);
-      const redacted = await connect().redactWorkflow(workflow);
-      terminal.result(redacted, `workflow ${workflow_id}: the service erased ${personal}; outputs and proofs stay`);
+      await confirm(options, context.ask, `Erase ${personal} of workflow ${workflow_id}? This cannot be undone.`);
+      const redacted = await client.redactWorkflow(workflow);
+      context.terminal.result(redacted, `workflow ${workflow_id}: the service erased ${personal}; outputs and proofs stay`);
     });
 }
