@@ -219,7 +219,8 @@ test('a verify.py that is not ours is named; the script from before its help is 
   const noteOn = async (text: string) => {
     const zip = await zipped(withSums(new Map(good.files).set('verify.py', Buffer.from(text))));
     const { said } = await judge('it.zip', { 'it.zip': zip });
-    return [said[0]?.verdict, (said[0]?.not_checked as string[]).some((note) => note.startsWith('verify.py: it is not the script'))];
+    const { verdict, not_checked } = said[0]!;
+    return [verdict, (not_checked as string[]).some((note) => note.startsWith('verify.py: it is not the script'))];
   };
   expect(await noteOn(`${script}\n`)).toEqual(['valid', true]);
   expect(await noteOn(script.replace(/^.*"--help".*\n/m, ''))).toEqual(['valid', false]);
