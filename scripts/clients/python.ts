@@ -15,14 +15,20 @@ const words: TypeWords = {
 /** `isPart`: another answer has it. Only a whole answer has the HTTP response that it came in. */
 function declarationOf(name: string, schema: JsonSchema, isPart: boolean): string {
   if (schema.properties === undefined) return `${name} = ${typeOf(schema, words)}\n`;
-  const lines = membersOf(schema).flatMap(({ name: member, schema: of, isRequired, description }) => {
+  const members = membersOf(schema);
+  const lines = members.flatMap(({ name: member, schema: of, isRequired, description }) => {
     const type = typeOf(of, words);
     const optional = /\b(None|Any)\b$/.test(type) ? type : `${type} | None`;
+    // A secret must not get into logs.
+    const required = member === 'workflow_token' ? `${type} = field(repr=False)` : type;
     return [
-      `    ${member}: ${isRequired ? type : `${optional} = None`}`,
+      `    ${member}: ${isRequired ? required : `${optional} = None`}`,
       ...(description === undefined ? [] : [`    """${description}"""`]),
     ];
   });
+  // A result that is not valid must not pass an `if`.
+  if (members.some(({ name: member }) => member === 'valid'))
+    lines.push('', '    def __bool__(self) -> bool:', '        return self.valid');
   return `\n@dataclass(frozen=True, kw_only=True)\nclass ${name}${isPart ? '' : '(Answer)'}:\n${lines.join('\n')}\n`;
 }
 
@@ -35,7 +41,7 @@ export function pythonContract({ answers, errorCodes, reasonCodes }: ClientContr
   return [
     '"""Made by `npm run clients` of the contract of the service. Do not edit it."""\n',
     'from __future__ import annotations\n',
-    'from dataclasses import dataclass\nfrom typing import Any, Literal\n',
+    'from dataclasses import dataclass, field\nfrom typing import Any, Literal\n',
     'from .answer import Answer\n',
     ...declared.map(([name, schema]) => declarationOf(name, schema, inside.includes(`/${name}"`))),
     `\nErrorCode = ${literal(errorCodes)}\n"""Codes of errors (docs/agents/api.md)."""\n`,

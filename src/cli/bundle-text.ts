@@ -15,7 +15,7 @@ export type BundleJudgement = proof.BundleJudgement<TokenVerdict>;
 export function brokenBundleResult(name: string, fault: BundleFault | StampRefused): Result {
   const reason = fault instanceof BundleFault ? `${fault.code}: ${fault.message}` : reasonOf(fault.code as ReasonCode);
   return resultOf({
-    json: { subject: name, verdict: 'not_valid', valid: false, reason, issued_at: null, not_checked: [] },
+    json: { file: name, verdict: 'not_valid', valid: false, reason, issued_at: null, not_checked: [] },
     line: `${name}: NOT VALID, ${reason}`,
     details: [fault instanceof StampRefused && `of ${fault.what}`],
     verdict: 'not_valid',
@@ -114,7 +114,7 @@ function fileJson(path: string, sha256: string, verdict: Verdict, reason: string
   const shown = token && tokenShown(token);
   const { workflow_id, output_count } = place?.judgement.record ?? {};
   return {
-    subject: path,
+    file: path,
     verdict,
     valid: isValid,
     reason,

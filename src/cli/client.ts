@@ -27,12 +27,17 @@ import { CommandFailure, exitCodes, misuse } from './failure.ts';
 /** The maximum time of one try, in ms. It is long because large content may be sent over a slow connection. */
 const timeout = 120_000;
 
-/** The base URL of the service, from `QSTAMP_URL`. It may have a path, but nothing behind it. @throws CommandFailure */
+/** The base URL of the service, from `QSTAMP_URL`. @throws CommandFailure */
 export function serviceUrl(setting: string | undefined): string {
   const given = setting?.trim() || 'http://127.0.0.1:8080';
-  const url = URL.parse(given);
-  if (url && /^https?:$/.test(url.protocol) && url.username + url.password === '' && !/[\s?#]/.test(given)) return given;
+  if (isServiceUrl(given)) return given;
   throw misuse('QSTAMP_URL must be an address such as https://qstamp.example, without a user, spaces, "?" and "#"');
+}
+
+/** Whether a text is the base URL of a service. It may have a path, but nothing behind it. */
+export function isServiceUrl(given: string): boolean {
+  const url = URL.parse(given);
+  return url !== null && /^https?:$/.test(url.protocol) && url.username + url.password === '' && !/[\s?#]/.test(given);
 }
 
 export type Client = ReturnType<typeof createClient>;
@@ -41,18 +46,26 @@ export type Client = ReturnType<typeof createClient>;
  * Calls the service for the commands through the TypeScript client, which retries and gives each request an idempotency key (S9). The answers are
  * checked here, because they are printed and saved. Every failure becomes a CommandFailure with one sentence and an exit code.
  *
+ * @param service the base URL of the service of a workflow; by default, that of QSTAMP_URL. QSTAMP_TOKEN is sent only to the service of QSTAMP_URL
  * @param onUpload undefined: nobody watches uploads
- * @throws CommandFailure if QSTAMP_URL is not an HTTP URL
+ * @throws CommandFailure if QSTAMP_URL is not an HTTP URL, or if QSTAMP_TOKEN cannot be sent
  */
-export function createClient(environment: Readonly<Record<string, string | undefined>>, onUpload?: OnUpload) {
+export function createClient(
+  environment: Readonly<Record<string, string | undefined>>,
+  { service, onUpload }: { readonly service?: string | undefined; readonly onUpload?: OnUpload | undefined } = {},
+) {
   // QSTAMP_SERVICE_TOKEN is the old name.
   const { QSTAMP_URL, QSTAMP_SERVICE_TOKEN, QSTAMP_TOKEN = QSTAMP_SERVICE_TOKEN } = environment;
-  const url = serviceUrl(QSTAMP_URL);
+  const usual = serviceUrl(QSTAMP_URL);
+  const url = service ?? usual;
+  const isUsual = addressOf(url) === addressOf(usual);
   if (!isOnThisMachine(new URL(url))) useProxies(environment);
+  // With a service token, stamps are made for its product; without a token, as an agent.
+  const serviceToken = QSTAMP_TOKEN?.trim() ?? '';
+  if (/[^\x20-\x7e]/.test(serviceToken)) throw misuse('QSTAMP_TOKEN has a character that no service token has');
   const qstamp = new Qstamp({
     url,
-    // With a service token, stamps are made for its product; without a token, as an agent.
-    serviceToken: QSTAMP_TOKEN ?? '',
+    serviceToken: isUsual ? serviceToken : '',
     timeout,
     ...(onUpload && { fetch: watchedFetch(onUpload) }),
   });
@@ -65,6 +78,8 @@ export function createClient(environment: Readonly<Record<string, string | undef
 
   return {
     baseUrl: qstamp.url,
+    /** The address in QSTAMP_URL, if it is another service. */
+    otherUrl: isUsual || !QSTAMP_URL?.trim() ? undefined : usual,
     addressOf: (path: string) => qstamp.addressOf(path),
     stampHash: (hash: string, options: StampOptions) => parsed(stampToken, qstamp.stampHash(hash, options)),
     sealContent: (content: Uint8Array, options: StampOptions) =>
@@ -107,6 +122,9 @@ export function createClient(environment: Readonly<Record<string, string | undef
   };
 }
 
+/** An address in its usual form, without slashes at its end. */
+const addressOf = (url: string): string => new URL(url).href.replace(/\/+$/, '');
+
 /**
  * Requests to the service use the proxies of HTTPS_PROXY and HTTP_PROXY. A Node older than 24.14 needs the variable NODE_USE_ENV_PROXY for this.
  *
@@ -132,7 +150,10 @@ function failureOf(error: unknown): unknown {
     return new CommandFailure(exitCode, `the service answered ${answer}`, { status, code, request_id });
   }
   if (error instanceof ServiceUnreachable) {
-    return new CommandFailure(exitCodes.unavailable, `${error.message}; is the service running, and is QSTAMP_URL right?`);
+    return new CommandFailure(
+      exitCodes.unavailable,
+      `${error.message}; is the service running, and is its address right (QSTAMP_URL, or in the workflow file)?`,
+    );
   }
   return error instanceof UnexpectedAnswer ? new CommandFailure(exitCodes.unavailable, error.message) : error;
 }

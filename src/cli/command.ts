@@ -9,8 +9,8 @@ export type Program = CommandUnknownOpts;
 /** The environment of a command. Nothing in it is opened before the command uses it. */
 export interface Context {
   readonly terminal: Terminal;
-  /** Returns a client for the service at QSTAMP_URL. @throws CommandFailure if QSTAMP_URL is not an HTTP URL */
-  connect(): Client;
+  /** Returns a client for this service; by default, for the one at QSTAMP_URL. @throws CommandFailure if QSTAMP_URL is not an HTTP URL */
+  connect(service?: string): Client;
   /** Asks the user. Returns undefined if nobody can answer, for example in a script. */
   ask(question: string): Promise<string | undefined>;
   readonly stdin: AsyncIterable<Uint8Array>;

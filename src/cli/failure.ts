@@ -16,23 +16,38 @@ export const exitCodes = {
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
+/** What to do next, in the words of the command, and in those of the tools of `qstamp mcp`. */
+export interface Advice {
+  readonly command: string;
+  /** Undefined if an assistant can do nothing. */
+  readonly tool?: string;
+}
+
 /** An expected failure that the user can understand. `message` is one sentence; `details` are added to the JSON output. */
 export class CommandFailure extends Error {
   override readonly name = 'CommandFailure';
   readonly exitCode: ExitCode;
   readonly details: Readonly<Record<string, unknown>>;
+  readonly advice: Advice | undefined;
 
-  constructor(exitCode: ExitCode, message: string, details: Readonly<Record<string, unknown>> = {}) {
+  constructor(exitCode: ExitCode, message: string, details: Readonly<Record<string, unknown>> = {}, advice?: Advice) {
     super(message);
     this.exitCode = exitCode;
     this.details = details;
+    this.advice = advice;
+  }
+
+  /** The sentence with its advice. */
+  sentenceFor(reader: keyof Advice): string {
+    const advice = this.advice?.[reader];
+    return advice === undefined ? this.message : `${this.message}; ${advice}`;
   }
 }
 
 /** A wrong command line. The terminal adds which help explains it. */
 export class Misuse extends CommandFailure {}
 
-export const misuse = (sentence: string): CommandFailure => new Misuse(exitCodes.usage, sentence);
+export const misuse = (sentence: string, advice?: Advice): CommandFailure => new Misuse(exitCodes.usage, sentence, {}, advice);
 
 const fileFaults: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
@@ -58,7 +73,7 @@ export async function about<Value>(name: string, work: () => Promise<Value>): Pr
   } catch (error) {
     const failure = asFailure(error);
     throw failure instanceof CommandFailure
-      ? new CommandFailure(failure.exitCode, `${name}: ${failure.message}`, failure.details)
+      ? new CommandFailure(failure.exitCode, `${name}: ${failure.message}`, failure.details, failure.advice)
       : failure;
   }
 }

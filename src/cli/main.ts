@@ -41,9 +41,11 @@ export async function qstamp({ args, environment, stdin, stdout, stderr, operato
     environment,
   });
 
-  let client: Client | undefined;
-  const connect = () => {
-    client ??= createClient(environment, terminal.showsProgress ? () => terminal.track('sent') : undefined);
+  const onUpload = terminal.showsProgress ? () => terminal.track('sent') : undefined;
+  const clients = new Map<string | undefined, Client>();
+  const connect = (service?: string) => {
+    const client = clients.get(service) ?? createClient(environment, { service, onUpload });
+    clients.set(service, client);
     return client;
   };
 
@@ -91,17 +93,22 @@ function sentenceOf({ code, message }: CommanderError): string {
 }
 
 const surroundings = `
+Example:
+  qstamp stamp contract.pdf                 saves the stamp as contract.pdf.qstamp.json
+  qstamp verify contract.pdf --ca root.pem  checks it without the service; root.pem is the
+                                            root certificate of the time-stamping authority
+
 Environment:
   QSTAMP_URL             address of the service (default http://127.0.0.1:8080)
-  QSTAMP_TOKEN           stamps belong to the product of this token (default: you stamp as an agent)
+  QSTAMP_TOKEN           service token of your product, from the operator of the service (default: none)
   HTTPS_PROXY, HTTP_PROXY, NO_PROXY
                          proxies on the way to the service
   XDG_CONFIG_HOME        trust anchors are saved in its folder qstamp/anchors (default ~/.config)
 
 Exit codes (for several results: the smallest that is not 0):
-  0  done; every verified subject is valid
-  1  a verified subject is not valid, or not proved
-  2  the command line cannot be understood, or a subject has an algorithm that is not known
+  0  done; every verified file is valid
+  1  a verified file is not valid, or not proved
+  2  the command line cannot be understood, or a file has an algorithm that is not known
   3  the service refused the request
   4  the service cannot be reached, or could not do it now
   5  a local file cannot be read or written, or would be overwritten`;
@@ -119,7 +126,7 @@ function createProgram(context: Context): Program {
       subcommandTerm: (command) => command.name(),
       subcommandDescription: (command) => command.description().split('\n')[0]!,
     })
-    .helpCommand('help [command]', 'help on a command; "qstamp help" also shows environment and exit codes')
+    .helpCommand('help [command]', 'help on a command; "qstamp help" also shows an example, environment and exit codes')
     .option('--json', 'one line of JSON for each result, on standard output')
     .option('--quiet', 'print only failures and results that are not valid')
     .version(versionText, '--version', 'print the version of this command')

@@ -1,5 +1,7 @@
+import { hash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { realpath } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
 import { basename, dirname, join, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
@@ -14,25 +16,37 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 import { version } from '../shared/contract/version.ts';
 import { verifyPath, workflowPath } from '../shared/domain/addresses.ts';
+import type { Verdict } from '../shared/domain/reasons.ts';
 import { workflowTiers } from '../shared/domain/stamp.ts';
 import type { Context } from './command.ts';
 import { stampFiles } from './commands/stamp.ts';
 import { verifyAll } from './commands/verify.ts';
-import { addOutputs, completeWorkflow, saveBundle, showState, startWorkflow } from './commands/workflow.ts';
+import { addOutputs, completeWorkflow, saveOwnBundle, showState, startWorkflow } from './commands/workflow.ts';
 import { about, asFailure, CommandFailure, type ExitCode, exitCodes, misuse } from './failure.ts';
 import { filesOf, stampsBeside } from './operands.ts';
 import { openWorkflow, readStampRecord, stampIdIn, stampRecordPathOf, workflowFileName } from './records.ts';
-import { isText, type Terminal } from './terminal.ts';
+import { type Terminal, textsFor } from './terminal.ts';
 
 /**
  * Serves the tools below to the assistant that has started this process, until it closes standard input. A tool does the work of a command, in the
- * folders that the user allows, and answers with what the command would print.
- *
- * @throws CommandFailure if a folder does not exist
+ * folders that the user allows, and answers with what the command would print. A fault in the settings is answered by the tools too, because
+ * assistants do not show what a server prints.
  */
-export async function serveAssistant(allowed: readonly string[], context: Context): Promise<void> {
-  const folders = await Promise.all(allowed.map((folder) => about(`--allow ${folder}`, () => realpath(folder))));
-  serveStdio(() => createServer(folders, context));
+export function serveAssistant(allowed: readonly string[], context: Context): void {
+  const inTurn = oneAtATime();
+  serveStdio(() => createServer(allowed, context, inTurn));
+}
+
+type InTurn = (work: () => Promise<unknown>) => Promise<unknown>;
+
+/** Assistants call tools in parallel. But results of a workflow are numbered in order, and one stamp may be the last work of two calls. */
+function oneAtATime(): InTurn {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const done = last.then(work);
+    last = done.catch(() => undefined);
+    return done;
+  };
 }
 
 const instructions =
@@ -41,15 +55,17 @@ const instructions =
   'workflow_add_files for each result in order, workflow_complete.';
 
 const path = z.string().min(1).describe('absolute, or relative to the first allowed folder');
-const paths = z.array(path).min(1).describe('files, or folders for all files in them; hidden files and stamps are left out');
+const paths = z
+  .array(path)
+  .min(1)
+  .describe('files, or folders for all files in them; hidden files, symbolic links, stamps and evidence bundles are left out');
 const workflow = path.default(workflowFileName).describe(`the workflow file (default ${workflowFileName} in the first allowed folder)`);
 
 const reading = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
 const adding = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true };
 
-function createServer(folders: readonly string[], context: Context): McpServer {
+function createServer(allowed: readonly string[], context: Context, inTurn: InTurn): McpServer {
   const server = new McpServer({ name: 'qstamp', title: 'qstamp', version }, { instructions });
-  const addressOf = (address: string) => context.connect().addressOf(address);
 
   /** Adds a tool. `run` does the work of commands, which print into `call.terminal`. */
   function add<Input extends z.ZodObject>(
@@ -58,12 +74,18 @@ function createServer(folders: readonly string[], context: Context): McpServer {
     run: (given: z.output<Input>, call: Context & Allowed) => Promise<unknown>,
   ): void {
     server.registerTool<z.ZodObject, z.ZodObject>(name, { ...described, inputSchema: input }, async (given, call) => {
-      const usable = folders.length > 0 ? folders : await rootsOf(server, call);
-      if ('resultType' in usable) return usable;
-      const said = collectSaid();
+      // Addresses in an answer are those of the service that was asked last.
+      let service: string | undefined;
+      const connect = (url?: string) => {
+        service = url;
+        return context.connect(url);
+      };
+      const said = collectSaid((address) => context.connect(service).addressOf(address));
       try {
+        const usable = allowed.length > 0 ? await Promise.all(allowed.map(folderOf)) : await rootsOf(server, call);
+        if ('resultType' in usable) return usable;
         if (usable.length === 0) throw noFolder();
-        await run(given as z.output<Input>, { ...context, terminal: said.terminal, ...allowedIn(usable) });
+        await inTurn(() => run(given as z.output<Input>, { ...context, connect, terminal: said.terminal, ...allowedIn(usable) }));
       } catch (error) {
         said.terminal.problem(undefined, error);
       }
@@ -77,12 +99,12 @@ function createServer(folders: readonly string[], context: Context): McpServer {
       title: 'Stamp files',
       description:
         'Obtain trusted time-stamps for files: proof that each existed at the time of its stamp. Each stamp is saved beside its file as FILE.qstamp.json; ' +
-        'keep it there, verify_file needs it. A file that was stamped before keeps its stamp, because an older stamp proves more. ' +
-        'If a client should see a whole piece of work, use workflow_start instead.',
+        'keep it there, verify_file needs it. A file that has a stamp keeps it: the older time proves more. ' +
+        'Use workflow_start instead if the files are results of work for a client.',
       annotations: { ...adding, idempotentHint: true },
-      input: z.object({ paths, tier: z.enum(['basic', 'plus']).default('basic').describe('basic, unless your user asked for plus') }),
+      input: z.strictObject({ paths }),
     },
-    async ({ paths, tier }, call) => stampFiles(await call.files(paths), { tier }, call.connect(), call),
+    async ({ paths }, call) => stampFiles(await call.files(paths), { tier: 'basic' }, call.connect(), call),
   );
 
   add(
@@ -90,13 +112,13 @@ function createServer(folders: readonly string[], context: Context): McpServer {
     {
       title: 'Verify a file',
       description:
-        'Check on this machine whether a file is the one that was time-stamped, with the stamp beside it and the certificates that the user trusts. A zip ' +
-        'file may be the evidence of a workflow. verdict is valid (issued_at is the time at which the file existed), not_valid or not_proved (the user trusts ' +
-        'no certificate that confirms it); reason says why. Nothing is sent.',
+        'Check on this machine whether a file is the one that was time-stamped, with the stamp beside it and the certificates that the user trusts. The file ' +
+        'may be an evidence bundle of a workflow (workflow-ID.zip). verdict is valid (issued_at is the time at which the file existed), not_valid, or ' +
+        'not_proved (the user trusts no certificate that confirms the stamp); reason says why. Nothing is sent.',
       annotations: reading,
-      input: z.object({ path }),
+      input: z.strictObject({ path, bundle: path.optional().describe('an evidence bundle, to check whether the file is a result in it') }),
     },
-    async ({ path }, call) => verifyAll(await call.files([path]), {}, call),
+    async ({ path, bundle = [] }, call) => verifyAll(await call.files([bundle, path].flat()), {}, call),
   );
 
   add(
@@ -106,14 +128,14 @@ function createServer(folders: readonly string[], context: Context): McpServer {
       description:
         'Read what the stamp beside a file says: its id, time, provider and the address of its page. It verifies nothing; verify_file does. Nothing is sent.',
       annotations: reading,
-      input: z.object({ path }),
+      input: z.strictObject({ path }),
     },
     async ({ path }, call) => {
       const [file = ''] = await call.files([path]);
       const record = await readStampRecord(stampRecordPathOf(file));
       if (record === undefined) throw new CommandFailure(exitCodes.file, `${file}: there is no stamp beside it; stamp_files makes one`);
       const stated = record.kind === 'stamp' ? { stamp: record.stamp } : { workflow_id: record.workflow_id, output: record.output };
-      const page = addressOf(record.kind === 'stamp' ? verifyPath(stampIdIn(record)) : workflowPath(record.workflow_id));
+      const page = `${record.service}${record.kind === 'stamp' ? verifyPath(stampIdIn(record)) : workflowPath(record.workflow_id)}`;
       call.terminal.result({ file, sha256: record.sha256, service: record.service, ...stated }, `${file}: its page is ${page}`);
     },
   );
@@ -123,24 +145,27 @@ function createServer(folders: readonly string[], context: Context): McpServer {
     {
       title: 'Start a workflow',
       description:
-        'Start a workflow: a piece of work for a client. Its results are time-stamped one after the other and closed under one root. Call it once, before ' +
-        'the first result. It mails the client a link that confirms the address, so give only an address that your user named (user_email). agent_id names you. ' +
+        'Start a workflow: a piece of work for a client. Its results are time-stamped one after the other. At the end, one time-stamp covers them all. ' +
+        'Call it once, before the first result. In the tier standard you can add files at once. It mails the client a link that confirms the address, so give only an address that your user named (user_email). agent_id names you. ' +
         'Leave tier at standard unless your user asks for another: in the tiers verified and qualified nothing can be stamped until the client has confirmed ' +
         'the e-mail address. The secret of the workflow is saved in the workflow file: never read or show that file.',
       annotations: adding,
-      input: z.object({
+      input: z.strictObject({
         user_email: z.string().describe('the e-mail address of the client'),
         agent_id: z.string().describe('your name'),
-        briefing: path.describe('a file with the task as given; only its hash is sent'),
+        briefing: path.optional().describe('a file with the task as given; only its hash is sent'),
+        briefing_text: z.string().min(1).optional().describe('instead of briefing: the task as given; only its hash is sent'),
         tier: z.enum(workflowTiers).default('standard'),
         title: z.string().optional().describe('a title of the task, shown on the public page of the workflow'),
         workflow,
       }),
     },
-    async ({ user_email: email, agent_id: agent, briefing, tier, title, workflow }, call) => {
-      const [briefed = ''] = await call.files([briefing]);
+    async ({ user_email: email, agent_id: agent, briefing, briefing_text: text, tier, title, workflow }, call) => {
+      if ((briefing === undefined) === (text === undefined)) throw misuse('give one of briefing and briefing_text');
+      const [file] = briefing === undefined ? [] : await call.files([briefing]);
+      const briefed = file === undefined ? { briefingHash: hash('sha256', text ?? '') } : { briefing: file };
       const place = await call.newFile(workflow);
-      await startWorkflow({ email, agent, briefing: briefed, tier, workflow: place, ...(title !== undefined && { title }) }, call);
+      await startWorkflow({ email, agent, ...briefed, tier, workflow: place, ...(title !== undefined && { title }) }, call);
     },
   );
 
@@ -150,9 +175,10 @@ function createServer(folders: readonly string[], context: Context): McpServer {
       title: 'Stamp results of a workflow',
       description:
         'Time-stamp results of a workflow and add them to its chain, in the order of paths: it is the order in the record. Call it when a result is finished, ' +
-        'one call after the other. It stops at the first failure; call it again with the same folder, and it goes on where it stopped. This cannot be undone.',
-      annotations: adding,
-      input: z.object({
+        'one call after the other. It stops at the first failure. Then call it again with the same paths: files that are in the workflow already are left ' +
+        'out. If a file has an older stamp, that stamp is kept under another name. This cannot be undone.',
+      annotations: { ...adding, idempotentHint: true },
+      input: z.strictObject({
         paths,
         output_type: z.string().optional().describe('text, image, code, audio, video, layout or another; default: from the file name'),
         show_name: z.boolean().default(false).describe('show the names of the files on the public page of the workflow'),
@@ -161,7 +187,8 @@ function createServer(folders: readonly string[], context: Context): McpServer {
     },
     async ({ paths, output_type: type, show_name, workflow }, call) => {
       const options = {
-        workflow: await call.file(workflow),
+        workflow: await call.workflowFile(workflow),
+        skipsOutputs: true as const,
         ...(type !== undefined && { type }),
         ...(show_name && { showName: true as const }),
       };
@@ -176,10 +203,10 @@ function createServer(folders: readonly string[], context: Context): McpServer {
       description:
         'Read the state of a workflow: status (`pending` until the client has confirmed the e-mail address, then `active`, `completed` or `expired`), ' +
         'output_count, and whether the mail was sent. It only reads the record and verifies nothing.',
-      annotations: reading,
-      input: z.object({ workflow }),
+      annotations: { ...reading, openWorldHint: true },
+      input: z.strictObject({ workflow }),
     },
-    async ({ workflow }, call) => showState(await call.file(workflow), call),
+    async ({ workflow }, call) => showState(await call.workflowFile(workflow), call),
   );
 
   add(
@@ -187,18 +214,21 @@ function createServer(folders: readonly string[], context: Context): McpServer {
     {
       title: 'Complete a workflow',
       description:
-        'Close a workflow under one time-stamped Merkle root, and save its evidence beside the workflow file as workflow-ID.zip: everything needed to check ' +
-        'it without the service. Call it once, after the last result: nothing can be added afterwards, and it cannot be undone. Give your user the page and the zip file.',
+        'Close a workflow. One time-stamp then covers all its results. Its evidence is saved beside the workflow file as workflow-ID.zip, which anybody can ' +
+        'check without the service. Call it once, after the last result: a workflow without results is refused, nothing can be added afterwards, and it cannot be undone. Give your user the page and the zip file.',
       annotations: { ...adding, idempotentHint: true },
-      input: z.object({ workflow }),
+      input: z.strictObject({ workflow }),
     },
     async ({ workflow }, call) => {
-      const file = await call.file(workflow);
-      await completeWorkflow(file, call);
+      const file = await call.workflowFile(workflow);
+      const refuseEmpty = async () => {
+        throw misuse('this workflow has no results yet, so it stays open; workflow_add_files adds them');
+      };
+      await completeWorkflow(file, refuseEmpty, call);
       const { workflow_id } = await openWorkflow(file);
       const bundle = join(dirname(file), `workflow-${workflow_id}.zip`);
       if (existsSync(bundle)) call.terminal.result({ workflow_id, bundle }, `its evidence was saved before, as ${bundle}`);
-      else await saveBundle(workflow_id, bundle, call);
+      else await saveOwnBundle(file, bundle, call);
     },
   );
   return server;
@@ -206,8 +236,15 @@ function createServer(folders: readonly string[], context: Context): McpServer {
 
 const noFolder = () =>
   misuse(
-    'no folder is allowed; ask the user to add --allow and a folder to the command of this server (qstamp mcp --allow DIR), and to start it again',
+    'no folder is allowed; ask the user to add --allow and a folder to the command of this server (qstamp mcp --allow FOLDER), and to start it again',
   );
+
+/** An allowed folder as it really is. @throws CommandFailure if there is none */
+async function folderOf(given: string): Promise<string> {
+  const folder = given.replace(/^~(?=\/|$)/, homedir());
+  if ((await stat(folder).catch(() => undefined))?.isDirectory()) return realpath(folder);
+  throw misuse(`--allow ${given}: there is no such folder; ask the user to correct it in the settings of this server`);
+}
 
 /** The folders that the client names as its roots. It is asked for them, unless it has none. */
 async function rootsOf(server: McpServer, { mcpReq: { envelope, inputResponses } }: ServerContext) {
@@ -218,8 +255,8 @@ async function rootsOf(server: McpServer, { mcpReq: { envelope, inputResponses }
   const answer = inputResponse(inputResponses, 'roots');
   if (answer.kind !== 'roots') return inputRequired({ inputRequests: { roots: inputRequired.listRoots() } });
   const local = answer.roots.filter(({ uri }) => uri.startsWith('file:'));
-  const found = await Promise.all(local.map(({ uri }) => realpath(fileURLToPath(uri)).catch(() => [])));
-  return found.flat();
+  const found = await Promise.allSettled(local.map(async ({ uri }) => realpath(fileURLToPath(uri))));
+  return found.flatMap((root) => (root.status === 'fulfilled' ? root.value : []));
 }
 
 type Allowed = ReturnType<typeof allowedIn>;
@@ -233,32 +270,44 @@ function allowedIn(folders: readonly string[]) {
     if (folders.some(isInside)) return real;
     throw misuse(`${given} is in no allowed folder (${folders.join(', ')}); ask the user to start this server with --allow and its folder`);
   }
+  /** A file that need not exist, in an existing folder. */
+  const newFile = async (given: string): Promise<string> => join(await file(dirname(given)), basename(given));
   return {
-    file,
-    /** Existing files and folders. The stamps beside the files must be inside too. */
+    newFile,
+    /** A file that is opened later. If it does not exist, that fails. */
+    workflowFile: async (given: string): Promise<string> => (existsSync(await newFile(given)) ? file(given) : newFile(given)),
+    /** Existing files and folders. The stamps beside the files must be inside too, and the files beside stamps. */
     async files(given: readonly string[]): Promise<string[]> {
       const found = await Promise.all(given.map(file));
-      const { files } = await filesOf(found, collectSaid().terminal);
-      for (const each of files) for (const beside of stampsBeside(each)) if (existsSync(beside)) await file(beside);
+      const { files } = await filesOf(found, collectSaid(String).terminal, () => false);
+      for (const each of files) {
+        for (const beside of [...stampsBeside(each), ...stampedBeside(each)]) if (existsSync(beside)) await file(beside);
+      }
       return found;
     },
-    /** A file that need not exist, in an existing folder. */
-    async newFile(given: string): Promise<string> {
-      return join(await file(dirname(given)), basename(given));
-    },
   };
+}
+
+/** The files whose stamp this may be: `a.b` and `a` for `a.b.tsr`. */
+function stampedBeside(path: string): string[] {
+  const parts = basename(path).split('.');
+  return parts
+    .slice(1)
+    .map((_, at) => join(dirname(path), parts.slice(0, at + 1).join('.')))
+    .filter((each) => each !== `${dirname(path)}${sep}`);
 }
 
 /** No assistant reads more. The stamps of all files are beside them. */
 const mostResults = 100;
 
 /** A terminal that keeps what commands print, and the answer of a tool with it. */
-function collectSaid() {
-  const results: object[] = [];
-  const problems: object[] = [];
+function collectSaid(addressOf: (address: string) => string) {
+  const results: { readonly verdict?: unknown; readonly summary: string }[] = [];
+  const problems: { readonly file?: string; readonly message: string }[] = [];
+  const notes = new Set<string>();
   let code: ExitCode = exitCodes.ok;
   const result: Terminal['result'] = (value, line, details = []) =>
-    void results.push({ ...withoutTokens(value), summary: [line, ...details].filter(isText).join('\n') });
+    void results.push({ ...shownTo(value, addressOf), summary: textsFor('tool', [line, ...details]).join('\n') });
   const terminal: Terminal = {
     json: true,
     showsProgress: false,
@@ -267,29 +316,49 @@ function collectSaid() {
     result,
     done: (_word, value, line, details) => result(value, line, details),
     text: () => undefined,
-    problem: (subject, error) => {
+    note: (sentence) => void notes.add(sentence),
+    problem: (file, error) => {
       const failure = asFailure(error);
       if (!(failure instanceof CommandFailure)) throw failure;
       code = failure.exitCode;
-      problems.push({ ...(subject !== undefined && { file: subject }), message: failure.message, ...failure.details });
+      problems.push({ ...(file !== undefined && { file }), message: failure.sentenceFor('tool'), ...failure.details });
     },
     summary: () => undefined,
     track: () => () => undefined,
   };
   function answer() {
     const unlisted = Math.max(0, results.length - mostResults);
+    const count = (wanted: Verdict) => results.filter(({ verdict }) => verdict === wanted).length;
+    const verdicts = { valid: count('valid'), not_valid: count('not_valid'), not_proved: count('not_proved') };
+    const isVerdict = results.some(({ verdict }) => verdict !== undefined);
     const said = {
-      done: results.length,
+      ...(isVerdict ? { verdicts } : { done: results.length }),
       failed: problems.length,
       results: results.slice(0, mostResults),
       ...(unlisted > 0 && { results_not_listed: unlisted }),
+      ...(notes.size > 0 && { notes: [...notes] }),
       problems: problems.slice(0, mostResults),
     };
-    return { content: [{ type: 'text' as const, text: JSON.stringify(said) }], structuredContent: said, isError: results.length === 0 };
+    const counts = Object.entries({ ...(isVerdict ? verdicts : { done: results.length }), failed: problems.length });
+    const lines = [
+      counts.map(([word, count]) => `${word}: ${count}`).join(', '),
+      ...notes,
+      ...said.results.map(({ summary }) => summary),
+      ...said.problems.map(({ file, message }) => (file === undefined ? message : `${file}: ${message}`)),
+    ];
+    return { content: [{ type: 'text' as const, text: lines.join('\n') }], structuredContent: said, isError: results.length === 0 };
   }
   return { terminal, answer };
 }
 
-/** Tokens have thousands of characters, and the saved stamps have them. */
-const withoutTokens = (value: object): object =>
-  JSON.parse(JSON.stringify(value, (name, member) => (name === 'token' ? undefined : member)));
+/** An assistant needs none of these members. Tokens have thousands of characters, and are in the saved stamps. */
+const notShown = ['token', 'commitment_salts', 'chain_hash'];
+
+/** A result as an assistant gets it, with whole addresses. */
+const shownTo = (value: object, addressOf: (address: string) => string): object =>
+  JSON.parse(
+    JSON.stringify(value, (name, member) => {
+      if (notShown.includes(name)) return undefined;
+      return name.endsWith('_url') && typeof member === 'string' ? addressOf(member) : member;
+    }),
+  );

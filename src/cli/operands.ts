@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { open, readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { looksLikeMockToken } from '../shared/domain/mock-token.ts';
 import { bytesOfTokenText } from '../shared/domain/token.ts';
 import { CommandFailure, exitCodes, misuse } from './failure.ts';
@@ -23,6 +23,12 @@ export const folderRule =
   'A folder means all files in it and its subfolders, sorted by path, except hidden files and folders, symbolic links, ' +
   'files that hold a workflow token, and stamps: *.qstamp.json, and FILE.tsr, FILE.tst, FILE.ers and FILE.asics beside FILE.';
 
+/** The same for the commands that stamp. */
+export const stampedFolderRule = `${folderRule} Evidence bundles (workflow-ID.zip) are left out too.`;
+
+/** The name that "qstamp workflow bundle" gives. */
+export const bundleName = /^workflow-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.zip$/i;
+
 type IsWhole = (folder: string) => boolean;
 
 interface OperandFiles {
@@ -33,13 +39,15 @@ interface OperandFiles {
 
 /**
  * Replaces each folder among the operands by its files, see `folderRule`. Other operands are returned as they are, in the given order. A folder that
- * has no such file or cannot be read is reported as a problem. A folder for which `isWhole` is true stays one name.
+ * has no such file or cannot be read is reported as a problem.
+ *
+ * @param isWhole given if evidence bundles count. A folder for which it is true stays one name
  */
-export async function filesOf(operands: readonly string[], terminal: Terminal, isWhole: IsWhole = () => false): Promise<OperandFiles> {
+export async function filesOf(operands: readonly string[], terminal: Terminal, isWhole?: IsWhole): Promise<OperandFiles> {
   const files: string[] = [];
   const inFolders = new Set<string>();
   await forEachFile(operands, terminal, async (operand) => {
-    const isOne = isWhole(operand) || !(await isFolder(operand));
+    const isOne = isWhole?.(operand) || !(await isFolder(operand));
     for (const path of isOne ? [operand] : await filesIn(operand, isWhole)) {
       files.push(path);
       if (!isOne) inFolders.add(path);
@@ -52,19 +60,23 @@ export async function filesOf(operands: readonly string[], terminal: Terminal, i
 const isFolder = async (operand: string): Promise<boolean> =>
   operand !== standardInput && ((await stat(operand).catch(() => undefined))?.isDirectory() ?? false);
 
-async function filesIn(folder: string, isWhole: IsWhole): Promise<string[]> {
-  const files = (await Array.fromAsync(everyFileIn(folder, isWhole))).filter(
-    (path) => !isStampRecordPath(path) && !isStampOfFileBeside(path),
-  );
-  if (files.length === 0) throw new CommandFailure(exitCodes.file, 'no file in this folder (hidden files, links and stamps do not count)');
+async function filesIn(folder: string, isWhole: IsWhole | undefined): Promise<string[]> {
+  const isLeftOut = (path: string) =>
+    isStampRecordPath(path) || isStampOfFileBeside(path) || (isWhole === undefined && bundleName.test(basename(path)));
+  const files = (await Array.fromAsync(everyFileIn(folder, isWhole))).filter((path) => !isLeftOut(path));
+  if (files.length === 0)
+    throw new CommandFailure(
+      exitCodes.file,
+      `no file in this folder (hidden files, links${isWhole ? ' and stamps' : ', stamps and evidence bundles'} do not count)`,
+    );
   return files.sort();
 }
 
-async function* everyFileIn(folder: string, isWhole: IsWhole): AsyncGenerator<string> {
+async function* everyFileIn(folder: string, isWhole: IsWhole | undefined): AsyncGenerator<string> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     if (entry.name.startsWith('.') || entry.name === workflowFileName) continue;
     const path = join(folder, entry.name);
-    if (entry.isDirectory() && isWhole(path)) yield path;
+    if (entry.isDirectory() && isWhole?.(path)) yield path;
     else if (entry.isDirectory()) yield* everyFileIn(path, isWhole);
     // A workflow file of another name holds a secret too, and nobody means it when naming its folder.
     else if (entry.isFile() && !(await isWorkflowFile(path))) yield path;
@@ -117,9 +129,13 @@ export async function findSubject(subject: string, given: string | undefined): P
  */
 async function findBeside(path: string): Promise<VerifySubject> {
   if (isStampRecordPath(path)) {
-    const input = stampedPathOf(path);
+    const proof = await readProof(path);
+    const { file } = proof.record ?? { file: '' };
+    // `placeOfEarlier` puts a word behind the name of the file.
+    const isEarlier = basename(path).startsWith(`${basename(file)}.`) && !(await exists(stampedPathOf(path)));
+    const input = isEarlier ? join(dirname(path), basename(file)) : stampedPathOf(path);
     if (!(await exists(input))) throw new CommandFailure(exitCodes.file, `the stamped file is not beside it (${input})`);
-    return { ...(await readProof(path)), input };
+    return { ...proof, input };
   }
   const suffix = tokenSuffixes.find((end) => path.toLowerCase().endsWith(end));
   if (suffix !== undefined) {
@@ -130,7 +146,9 @@ async function findBeside(path: string): Promise<VerifySubject> {
   if (beside !== undefined) return { ...(await readProof(beside)), input: path };
   throw new CommandFailure(
     exitCodes.file,
-    `there is no stamp beside it (${stampRecordPathOf(path)}); "qstamp stamp FILE" makes one, --token names another`,
+    `there is no stamp beside it (${stampRecordPathOf(path)})`,
+    {},
+    { command: '"qstamp stamp FILE" makes one, --token names another', tool: 'stamp_files makes one' },
   );
 }
 

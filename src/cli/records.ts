@@ -4,6 +4,7 @@ import { Option } from '@commander-js/extra-typings';
 import { z } from 'zod';
 import { stampToken } from '../shared/contract/stamp.ts';
 import { workflowStampResponse } from '../shared/contract/workflow.ts';
+import { isServiceUrl } from './client.ts';
 import { CommandFailure, exitCodes } from './failure.ts';
 import { parseJson, readText } from './local-files.ts';
 import { withMilliseconds } from './terminal.ts';
@@ -57,7 +58,17 @@ export async function readStampRecord(recordPath: string): Promise<StampRecord |
   if (text === undefined) return undefined;
   const parsed = stampRecord.safeParse(parseJson(text));
   if (parsed.success) return parsed.data;
-  throw new CommandFailure(exitCodes.file, `${recordPath} is damaged, or is not a stamp; use a copy, or stamp again with --force`);
+  const advice = { command: 'use a copy, or stamp again with --force', tool: 'ask your user for a copy of it' };
+  throw new CommandFailure(exitCodes.file, `${recordPath} is damaged, or is not a stamp`, {}, advice);
+}
+
+/** The path where an earlier stamp is kept when a new stamp replaces it. @throws CommandFailure if another file has this path */
+export async function placeOfEarlier(record: StampRecord, recordPath: string): Promise<string> {
+  const label = record.kind === 'stamp' ? record.stamp.tier : 'workflow';
+  const place = stampRecordPathOf(`${stampedPathOf(recordPath)}.${label}`);
+  const there = await readText(place);
+  if (there === undefined || there === (await readText(recordPath))) return place;
+  throw new CommandFailure(exitCodes.file, `the earlier stamp cannot be kept, because ${place} exists`);
 }
 
 /** The file that keeps a workflow token between commands. The service shows the token only once, and only the token gives access to the workflow. */
@@ -88,7 +99,11 @@ export async function isWorkflowFile(path: string): Promise<boolean> {
 export async function openWorkflow(path = workflowFileName): Promise<WorkflowFile> {
   const text = await readText(path);
   const parsed = workflowFile.safeParse(parseJson(text ?? ''));
-  if (parsed.success) return parsed.data;
+  if (parsed.success && isServiceUrl(parsed.data.service)) return parsed.data;
   const fault = text === undefined ? `there is no ${path}` : `${path} is damaged, or is not the file of a workflow`;
-  throw new CommandFailure(exitCodes.file, `${fault}; "qstamp workflow start" makes one, --workflow names another`);
+  const advice = {
+    command: '"qstamp workflow start" makes one, --workflow names another',
+    tool: 'workflow_start makes one, and the argument workflow names another',
+  };
+  throw new CommandFailure(exitCodes.file, fault, {}, advice);
 }

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import type { Verdict } from '../shared/domain/reasons.ts';
-import { asFailure, CommandFailure, type ExitCode, exitCodes, Misuse } from './failure.ts';
+import { type Advice, asFailure, CommandFailure, type ExitCode, exitCodes, Misuse } from './failure.ts';
 
 export const notTried = 'not tried';
 
@@ -16,9 +16,11 @@ interface TerminalOptions {
 }
 
 /** A line that is left out if there is nothing to say. */
-export type Line = string | false | null | undefined;
+export type Line = string | Advice | false | null | undefined;
 
-export const isText = (line: Line): line is string => typeof line === 'string' && line !== '';
+/** The lines that there are. Advice is in the words of the reader. */
+export const textsFor = (reader: keyof Advice, lines: readonly Line[]): string[] =>
+  lines.flatMap((line) => (typeof line === 'object' ? line?.[reader] : line) || []);
 
 export type Terminal = ReturnType<typeof createTerminal>;
 
@@ -59,9 +61,8 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
   function result(value: object, line: string, details: readonly Line[] = [], verdict?: Verdict): void {
     if (quiet && (verdict === undefined || verdict === 'valid')) return;
     erase();
-    stdout.write(
-      json ? `${JSON.stringify(value)}\n` : `${signOf(verdict, stdout)}${[line, ...details].filter(isText).map(onOneLine).join('\n  ')}\n`,
-    );
+    const lines = textsFor('command', [line, ...details]).map(onOneLine);
+    stdout.write(json ? `${JSON.stringify(value)}\n` : `${signOf(verdict, stdout)}${lines.join('\n  ')}\n`);
   }
   return {
     json,
@@ -76,14 +77,21 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
     },
     /** Prints text for people or programs as it is, for example a help or a script. */
     text: (text: string) => void stdout.write(text),
+    /** Prints a sentence that is not the result of any file. */
+    note(sentence: string): void {
+      if (quiet) return;
+      erase();
+      stderr.write(`${onOneLine(`qstamp: ${sentence}`)}\n`);
+    },
     /** Prints a problem with one file or name, and counts it. An error that is not a CommandFailure is thrown again. */
-    problem(subject: string | undefined, error: unknown, word = 'failed'): void {
+    problem(file: string | undefined, error: unknown, word = 'failed'): void {
       const failure = asFailure(error);
       if (!(failure instanceof CommandFailure)) throw failure;
       erase();
-      const message = failure instanceof Misuse ? `${failure.message} (see ${help()})` : failure.message;
-      if (json) stdout.write(`${JSON.stringify({ ...(subject !== undefined && { subject }), error: { message, ...failure.details } })}\n`);
-      else stderr.write(`${signOf('not_valid', stderr)}${onOneLine(`${subject ?? 'qstamp'}: ${message}`)}\n`);
+      const sentence = failure.sentenceFor('command');
+      const message = failure instanceof Misuse ? `${sentence} (see ${help()})` : sentence;
+      if (json) stdout.write(`${JSON.stringify({ ...(file !== undefined && { file }), error: { message, ...failure.details } })}\n`);
+      else stderr.write(`${signOf('not_valid', stderr)}${onOneLine(`${file ?? 'qstamp'}: ${message}`)}\n`);
       count(word, failure.exitCode);
     },
     /** If several files were counted, prints what became of them in one line. */

@@ -17,13 +17,13 @@ import type { OnlineAnswer, OutputJudgement, SubjectJudgement } from './judge.ts
 import { standardInput } from './local-files.ts';
 import type { VerifySubject } from './operands.ts';
 import { describeStampRecord } from './records.ts';
-import { countOf, isText, type Line, withMilliseconds } from './terminal.ts';
+import { countOf, type Line, withMilliseconds } from './terminal.ts';
 
 /** The result of a check for output: one line of JSON for programs, `line` and `details` for people. */
 export interface Result {
   readonly json: object;
   readonly line: string;
-  readonly details: readonly string[];
+  readonly details: readonly Line[];
   readonly verdict: Verdict;
   /**
    * The verdict for the sign before the line. A valid time-stamp does not look like a proof if it is for trials, or if the service does not confirm
@@ -47,7 +47,7 @@ export function resultOf(given: {
 }): Result {
   const { json, line, details = [], verdict, reason, isTrial = false } = given;
   const sign = isTrial ? 'not_proved' : verdict;
-  return { json, line, details: details.filter(isText), verdict, sign, code: exitCodeOf(verdict, reason), word: verdictWords[verdict] };
+  return { json, line, details, verdict, sign, code: exitCodeOf(verdict, reason), word: verdictWords[verdict] };
 }
 
 export function exitCodeOf(verdict: Verdict, reason: string | undefined): ExitCode {
@@ -77,7 +77,7 @@ export function verdictResult(
 ): Result {
   const facts = factsOf(subject, judgement, more);
   const result = resultOf({
-    json: { subject: name, ...jsonOf(subject, judgement, facts), ...more.json },
+    json: { file: name, ...jsonOf(subject, judgement, facts), ...more.json },
     line: `${nameShown(name, subject)}: ${headline(subject, judgement, facts.reason, more.what)}`,
     details: linesOf(subject, judgement, trust, facts, more),
     verdict: judgement.verdict,
@@ -122,7 +122,7 @@ function factsOf(subject: VerifySubject, judgement: SubjectJudgement, { others =
   };
 }
 
-/** The members of the JSON after `subject`. */
+/** The members of the JSON after `file`. */
 function jsonOf({ input, stampId }: VerifySubject, judgement: SubjectJudgement, facts: VerdictFacts): object {
   const { verdict, stated, online } = judgement;
   const { reason, qualification, tokens, notChecked, moreNotChecked } = facts;
@@ -243,8 +243,11 @@ function detailsOf({ record, input, token }: VerifySubject, judgement: SubjectJu
     const orBatch = mayBeOfBatch ? ', or this is the token of a batch: use the .ers file' : '';
     return [`the file has changed since it was ${when}, or is a different file${orBatch}`];
   }
-  if (reason === 'mock_not_rfc3161') return ['only its own service can verify a stamp of the mock provider; --online asks it'];
-  if (reason === 'no_token') return [!online && '--online asks the service for it'];
+  if (reason === 'mock_not_rfc3161') {
+    const why = 'only its own service can verify a stamp of the mock provider';
+    return [{ command: `${why}; --online asks it`, tool: why }];
+  }
+  if (reason === 'no_token') return [!online && { command: '--online asks the service for it' }];
   const advice = reason && adviceOf(reason);
   if (advice !== undefined) return [advice];
   const last = stated && trust.certificateOf(stated.chain.at(-1)!.der);
@@ -266,7 +269,13 @@ function detailsOf({ record, input, token }: VerifySubject, judgement: SubjectJu
     isSameName(last.subject, last.issuer)
       ? `its chain leads to the root ${readableName(last.subject)} (${fingerprint})`
       : `its chain ends at ${readableName(last.subject)} (${fingerprint}); its issuer ${readableName(last.issuer)} is not in the token`,
-    'get the root certificate from the authority and compare its fingerprint with the published one; then "qstamp trust add FILE" or --ca FILE',
+    {
+      command:
+        'get the root certificate from the authority and compare its fingerprint with the published one; then "qstamp trust add FILE" or --ca FILE',
+      tool:
+        'ask your user to get the root certificate (root.pem) from the time-stamping authority, and not from the sender of the file; ' +
+        'to compare its fingerprint with the published one; and to run: npx qstamp trust add root.pem',
+    },
   ];
 }
 

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { join, relative, sep } from 'node:path';
+import { basename, join, relative, sep } from 'node:path';
 import { Readable } from 'node:stream';
 import { sha256 } from '../shared/domain/proofs.ts';
 import { imprintAlgorithms, sha256Imprint } from '../shared/domain/stamp.ts';
@@ -37,34 +37,36 @@ import { asFailure, CommandFailure, exitCodes, misuse } from './failure.ts';
 import { judgeStamp, type TokenVerdict, type Trusted } from './judge.ts';
 import type { GivenLists } from './list-files.ts';
 import { digestInput } from './local-files.ts';
-import { stampBeside } from './operands.ts';
+import { bundleName, stampBeside } from './operands.ts';
 import { countOf, forEachFile } from './terminal.ts';
 import type { Result } from './verdict-text.ts';
 
 const tools: BundleTools = { inflate, sha256, createSha256: () => createHash('sha256') };
 
 /**
- * Finds the evidence bundles among the names: unpacked bundles, and zip files without a stamp beside them. If there are several, a zip file without a
- * closing record counts as an ordinary file, unless all have none. A zip file in a folder counts only if it has a closing record.
+ * Finds the evidence bundles among the names: unpacked bundles, and zip files. If there are several, a zip file without a closing record counts as an
+ * ordinary file, unless all have none. A zip file in a folder, or with a stamp beside it, counts only if it has a closing record or the name of a bundle.
  */
 export async function bundlesAmong(names: readonly string[], inFolders: ReadonlySet<string>): Promise<readonly string[]> {
   const zips: string[] = [];
   for (const name of names) {
-    if (!isBundlePath(name) || (!isBundleFolder(name) && (await stampBeside(name)) !== undefined)) continue;
-    if (!inFolders.has(name) || (await isBundle(name, false))) zips.push(name);
+    if (!isBundlePath(name)) continue;
+    const mayBeOther = !bundleName.test(basename(name)) && (inFolders.has(name) || (await stampBeside(name)) !== undefined);
+    if (!mayBeOther || (await isBundle(name, false))) zips.push(name);
   }
   if (zips.length < 2) return zips;
   const bundles: string[] = [];
   // A file that cannot be read is reported when it is opened.
-  for (const zip of zips) if (await isBundle(zip, true)) bundles.push(zip);
+  for (const zip of zips) if (bundleName.test(basename(zip)) || (await isBundle(zip, true))) bundles.push(zip);
   return bundles.length > 0 ? bundles : zips;
 }
 
 /**
- * Judges each evidence bundle on its own, and searches all of them for each file. It works offline. It returns the files that are in none of the
- * bundles but have a stamp beside them. They are not judged here.
+ * Judges each evidence bundle on its own, and searches all of them for each file. It works offline. It returns what is
+ * not judged here: the stamps beside bundles, and the files that are in none of the bundles but have a stamp beside them.
  *
- * @throws CommandFailure if the user's trust anchors cannot be read
+ * @param options its trust anchors were read before, so that only the certificates of a bundle can be wrong here
+ * @throws CommandFailure with `--online`
  */
 export async function verifyBundles(
   bundles: readonly string[],
@@ -74,8 +76,6 @@ export async function verifyBundles(
   given: GivenLists,
 ): Promise<readonly string[]> {
   if (options.online) throw misuse('--online works for stamps, not for bundles');
-  // Opened here first, so that a fault in the user's trust anchors does not look like a fault in a bundle.
-  await openTrust(anchorsFolder, options);
   const print = ({ json, line, details, sign }: Result) => terminal.result(json, line, details, sign);
   const count = ({ word, code }: Result) => terminal.count(word, code);
   const digests = new Map<string, string>();
@@ -110,6 +110,10 @@ export async function verifyBundles(
     }
   }
   const stamped: string[] = [];
+  for (const bundle of bundles) {
+    const stamp = isBundleFolder(bundle) ? undefined : await stampBeside(bundle);
+    if (stamp !== undefined) stamped.push(stamp);
+  }
   const unread = bundles.find((path) => !searched.some(({ name }) => name === path));
   for (const [file, sha256] of digests) {
     const found = foundResults(file, sha256, searched);
@@ -130,10 +134,13 @@ export async function verifyBundles(
 }
 
 const knownScript = new URL('../../views/bundle/verify.py', import.meta.url);
+/** SHA-256 of `verify.py` before it had a help: bundles that were saved then have this script. */
+const earlierScript = '384a1cceb47f1aebb79b14dca854318c90b22ab5bfb4966f2010b2a40dcdaed1';
 
 /** Warns if `verify.py` in the bundle is not our script: then the author of the bundle wrote it, and it may print anything. */
 async function scriptNotes(bundle: OpenedBundle): Promise<readonly string[]> {
-  const isKnown = isSame(await bundle.bytesOf(bundleFiles.script), await readFile(knownScript));
+  const script = await bundle.bytesOf(bundleFiles.script);
+  const isKnown = isSame(script, await readFile(knownScript)) || hash('sha256', script) === earlierScript;
   return isKnown ? [] : ['verify.py: it is not the script that this command knows; read it before you run it'];
 }
 
@@ -180,15 +187,15 @@ const isBundlePath = (path: string): boolean => /\.zip$/i.test(path) || isBundle
 export const isBundleFolder = (path: string): boolean =>
   [bundleFiles.closingRecord, bundleFiles.sums].every((name) => existsSync(join(path, name)));
 
-/** The files and folders in a folder, as entries of a zip file: a folder has a name that ends with a slash. */
+/** The files in a folder, as entries of a zip file. Its subfolders are no entries: every program that unpacks a zip file makes them. */
 async function filesInFolder(folder: string): Promise<Map<string, BundleFile>> {
   const files = new Map<string, BundleFile>();
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
     const path = join(entry.parentPath, entry.name);
     const name = relative(folder, path).replaceAll(sep, '/');
-    if (files.size === mostEntries) throw new ZipFault(`it has more than ${mostEntries} entries`);
-    if (entry.isDirectory()) files.set(`${name}/`, { size: 0, read: async function* () {} });
-    else if (entry.isFile()) {
+    if (entry.isDirectory()) continue;
+    if (files.size === mostEntries) throw new ZipFault(`it has more than ${mostEntries} files`);
+    if (entry.isFile()) {
       const { size } = await stat(path);
       files.set(name, { size, read: () => (size === 0 ? Readable.from([]) : createReadStream(path, { end: size - 1 })) });
     } else throw new ZipFault(`${name} is neither a file nor a folder`);
@@ -199,7 +206,7 @@ async function filesInFolder(folder: string): Promise<Map<string, BundleFile>> {
 /** Turns an error while reading a bundle into a CommandFailure with one sentence. Faults in its contents are returned unchanged. */
 async function asBundleFault(path: string, error: unknown): Promise<unknown> {
   if (!(error instanceof ZipFault) || !(await isBundle(path, false)))
-    return asZipFailure('an evidence bundle, and no stamp is beside it', error);
+    return asZipFailure(`an evidence bundle${bundleName.test(basename(path)) ? '' : ', and no stamp is beside it'}`, error);
   const advice = 'get it again with "qstamp workflow bundle ID"';
   return new CommandFailure(exitCodes.notValid, `this evidence bundle cannot be used: ${error.message}; ${advice}`);
 }

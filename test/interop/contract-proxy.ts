@@ -27,7 +27,7 @@ export async function startContractProxy(
       const bytes = Buffer.from(await answer.arrayBuffer());
       const contentType = answer.headers.get('content-type');
       note(checkAnswer({ method, path, status: answer.status, contentType, body: bytes.toString('utf8') }));
-      const kept = ['content-type', 'retry-after', 'www-authenticate'].flatMap((name) => {
+      const kept = ['content-type', 'retry-after', 'www-authenticate', 'x-request-id'].flatMap((name) => {
         const value = answer.headers.get(name);
         return value === null ? [] : [[name, value] as const];
       });

@@ -167,7 +167,7 @@ export const genTime = '2024-02-29T12:00:00Z';
 export const shownTime = '2024-02-29T12:00:00.000Z';
 export const pki = createPki({ nowMs: genTimeMs - 24 * hourMs });
 export const stranger = createPki({ nowMs: genTimeMs - 24 * hourMs });
-export const digestOf = (content: string, hash: 'sha256' | 'sha512' = 'sha256') => createHash(hash).update(content).digest();
+export const digestOf = (content: string | Uint8Array, hash: 'sha256' | 'sha512' = 'sha256') => createHash(hash).update(content).digest();
 
 interface AnswerOptions {
   readonly hash?: 'sha256' | 'sha512';
@@ -176,7 +176,10 @@ interface AnswerOptions {
 }
 
 /** The answer of a development TSA for this content. */
-export function answerFor(content: string, { hash = 'sha256', identity = pki.signer, atMs = genTimeMs }: AnswerOptions = {}): Buffer {
+export function answerFor(
+  content: string | Uint8Array,
+  { hash = 'sha256', identity = pki.signer, atMs = genTimeMs }: AnswerOptions = {},
+): Buffer {
   const asked = ask({ hash, digest: digestOf(content, hash), nonce: undefined });
   return issueResponse({ identity, policies: ['2.999.1'], accuracy: { seconds: 1 } }, asked.der, { timeMs: atMs, serial: 1n });
 }

@@ -18,21 +18,29 @@ const meant = ['docs/a.txt', 'docs/alone.tsr', 'docs/b.txt', 'docs/sub/c.txt', '
 test.each(['stamp', 'verify'])('%s takes the files of a folder, not its hidden files, links, stamps and workflow file', async (command) => {
   const { run } = folderWithDocs();
   const { stdout } = await run([command, '--json', 'docs']);
-  const subjects = jsonLines({ stdout }).map(({ subject }) => subject);
-  expect(command === 'stamp' ? subjects.sort() : subjects).toEqual(meant);
+  const names = jsonLines({ stdout }).map(({ file }) => file);
+  expect(command === 'stamp' ? names.sort() : names).toEqual(meant);
 });
 
 test('an operand that is a link to a folder is followed; files between folders keep their place', async () => {
   const { run, path } = folderWithDocs();
   symlinkSync(path('docs/sub'), path('linked'));
   const { stdout } = await run(['verify', '--json', 'outside', 'linked', 'docs/b.txt', 'docs/sub/c.txt']);
-  expect(jsonLines({ stdout }).map(({ subject }) => subject)).toEqual([
+  expect(jsonLines({ stdout }).map(({ file }) => file)).toEqual([
     'outside',
     'linked/c.txt',
     'linked/data.zip',
     'docs/b.txt',
     'docs/sub/c.txt',
   ]);
+});
+
+test('stamping a folder leaves out evidence bundles by their name, but verifies them', async () => {
+  const bundle = 'workflow-01890a5d-ac96-774b-bcce-b302099a8057.zip';
+  const { run } = folderWith({ [`docs/${bundle}`]: '', 'docs/workflow-7.zip': '' });
+  const names = async (command: string) => jsonLines(await run([command, '--json', 'docs'])).map(({ file }) => file);
+  expect(await names('stamp')).toEqual(['docs/workflow-7.zip']);
+  expect((await names('verify')).sort()).toEqual([`docs/${bundle}`, 'docs/workflow-7.zip']);
 });
 
 test('--force takes no folder, because it would replace every stamp in it', async () => {
@@ -65,6 +73,6 @@ test('the verdicts of a folder end with a summary, and --quiet prints only what 
     stderr: expect.stringMatching(/^missing: [^\n]*\n$/),
   });
   const asJson = await run(['verify', '--quiet', '--json', '--ca', 'root.pem', 'docs']);
-  expect(jsonLines(asJson).map(({ subject }) => subject)).toEqual(['docs/bad']);
+  expect(jsonLines(asJson).map(({ file }) => file)).toEqual(['docs/bad']);
   expect(await run(['verify', '--quiet', '--ca', 'root.pem', 'docs/good'])).toMatchObject({ code: 0, stdout: '', stderr: '' });
 });

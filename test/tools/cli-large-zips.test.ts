@@ -114,7 +114,7 @@ test.each<[kind: string, cases: readonly (readonly [says: string, entries: reado
   for (const [index, [, entries]] of cases.entries()) writeRawZip(join(cwd, names[index]!), entries);
   const { code, stdout, peakMebibytes } = await runMeasured(['verify', '--json', '--ca', 'root.pem', ...names], { cwd });
   const results = jsonLines({ stdout });
-  expect([code, results.map(({ subject }) => subject)]).toEqual([1, names]);
+  expect([code, results.map(({ file }) => file)]).toEqual([1, names]);
   for (const [index, [says]] of cases.entries()) expect(JSON.stringify(results[index])).toContain(says);
   expect(peakMebibytes).toBeLessThan(200);
 });

@@ -46,7 +46,7 @@ test('goes on after a file that fails and names it: exit code 5', async () => {
   expect(stderr.trim().split('\n').sort()).toEqual([
     'a.qstamp.json: this is already a stamp',
     'a: a.qstamp.json is damaged, or is not a stamp; use a copy, or stamp again with --force',
-    'folder: no file in this folder (hidden files, links and stamps do not count)',
+    'folder: no file in this folder (hidden files, links, stamps and evidence bundles do not count)',
     'missing: there is no such file',
   ]);
 });
@@ -137,7 +137,7 @@ test.each([
 test('the JSON of a refusal has its status, code and request', async () => {
   const { url } = await startStub((response) => sendJson(response, 413, { ...refusal, code: 'payload_too_large' }));
   expect(only(await folderWith({ a: 'a' }, { url }).run(['stamp', '--json', 'a']))).toEqual({
-    subject: 'a',
+    file: 'a',
     error: { message: 'the service answered 413: Not now.', status: 413, code: 'payload_too_large', request_id: 'r' },
   });
 });

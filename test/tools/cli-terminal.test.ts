@@ -33,7 +33,7 @@ test.each([
   ['on a terminal, not proved', '--ca other.pem good', {}, ['Y good: NOT PROVED']],
   ['not with NO_COLOR', '--ca root.pem good', { NO_COLOR: '1' }, ['good: valid']],
   ['not on a terminal without abilities', '--ca root.pem good', { TERM: 'dumb' }, ['good: valid']],
-  ['not with --json', '--json --ca root.pem good', {}, ['{"subject":"good"']],
+  ['not with --json', '--json --ca root.pem good', {}, ['{"file":"good"']],
 ])('each verdict, problem and summary has its sign and colour: %s', async (_where, line, onTerminal, lines) => {
   const { stdout, stderr } = await cli.folderWith(stamps).run(['verify', ...line.split(' ')], { onTerminal });
   const signs = { G: 'ESC[32m✓ESC[39m', R: 'ESC[31m✗ESC[39m', Y: 'ESC[33m!ESC[39m' };

@@ -43,7 +43,7 @@ test('--json: one line with all proved facts, by a kept anchor; --ca replaces al
   expect(outcome.stdout).toMatch(/^.*\n$/);
   expect({ code: outcome.code, ...cli.only(outcome) }).toMatchObject({
     code: 0,
-    subject: 'a',
+    file: 'a',
     verdict: 'valid',
     valid: true,
     reason: null,
@@ -178,10 +178,17 @@ test.each([
   [['bad'], 5, 'bad: bad.qstamp.json is damaged, or is not a stamp; use a copy, or stamp again with --force'],
   [['a', '--ca', 'a'], 5, 'qstamp: a: A trust anchor is neither PEM nor DER.'],
   [['a', '--ca', 'missing'], 5, 'qstamp: missing: there is no such file'],
+  [['empty', '--ca', 'missing'], 5, 'qstamp: missing: there is no such file'],
   [['a', '--crl', 'a'], 5, 'qstamp: a: A revocation list is neither PEM nor DER.'],
   [[tokenId], 2, expect.stringContaining('--online')],
 ])('what cannot be read is one sentence: %j', async (line, code, said) => {
-  const files = { lonely: 'a', 'gone.qstamp.json': cli.recordOf('a', tokenOf('a')), bad: 'a', 'bad.qstamp.json': '{}' };
+  const files = {
+    lonely: 'a',
+    'gone.qstamp.json': cli.recordOf('a', tokenOf('a')),
+    bad: 'a',
+    'bad.qstamp.json': '{}',
+    'empty/.hidden': '',
+  };
   const { stderr, ...outcome } = await folder(tokenOf('a'), files).run(['verify', ...line]);
   expect([outcome.code, outcome.stdout, stderr.trim()]).toEqual([code, '', said]);
 });

@@ -6,36 +6,43 @@ import { sha256 } from '../support/requests.ts';
 const workflowId = '01890a5d-ac96-774b-bcce-b302099a8057';
 const stampId = '01890a5d-ac96-774b-bcce-b302099a8058';
 const expires_at = '2026-01-09T00:00:00Z';
-const own = { qstamp: 1, kind: 'workflow', service: nowhere, workflow_id: workflowId, workflow_token: 'secret-token', expires_at };
+const ownAt = (service: string) => ({
+  qstamp: 1,
+  kind: 'workflow',
+  service,
+  workflow_id: workflowId,
+  workflow_token: 'secret-token',
+  expires_at,
+});
 const inFolder = (files: Files = {}, url = nowhere) => {
-  const { run, ...folder } = folderWith({ 'qstamp-workflow.json': JSON.stringify(own), ...files }, { url });
+  const { run, ...folder } = folderWith({ 'qstamp-workflow.json': JSON.stringify(ownAt(url)), ...files }, { url });
   return {
     ...folder,
     run: (line: string, answer?: string) => run(['workflow', ...line.split(' ')], answer === undefined ? {} : { answer }),
   };
 };
 
-describe('status (W16)', () => {
-  const state = {
-    workflow_id: workflowId,
-    status: 'pending',
-    tier: 'verified',
-    created_at: '2026-01-02T00:00:00Z',
-    expires_at,
-    confirmed_at: null,
-    completed_at: null,
-    output_count: 1,
-    chain_hash: 'ab'.repeat(32),
-    merkle_root: null,
-    verify_url: `/workflow/${workflowId}`,
-    agent_id: 'agent-7',
-    user_email: 'client@example.com',
-    briefing_metadata: null,
-    mail: { status: 'sent', attempts: 1, sent_at: '2026-01-02T00:00:01Z' },
-  };
+const openState = {
+  workflow_id: workflowId,
+  status: 'pending',
+  tier: 'verified',
+  created_at: '2026-01-02T00:00:00Z',
+  expires_at,
+  confirmed_at: null,
+  completed_at: null,
+  output_count: 1,
+  chain_hash: 'ab'.repeat(32),
+  merkle_root: null,
+  verify_url: `/workflow/${workflowId}`,
+  agent_id: 'agent-7',
+  user_email: 'client@example.com',
+  briefing_metadata: null,
+  mail: { status: 'sent', attempts: 1, sent_at: '2026-01-02T00:00:01Z' },
+};
 
+describe('status (W16)', () => {
   test('shows the answer of the service, and that it comes from the service (V9)', async () => {
-    const { url, seen } = await startStub((response) => sendJson(response, 200, state));
+    const { url, seen } = await startStub((response) => sendJson(response, 200, openState));
     const { code, stdout } = await inFolder({}, url).run('status');
     expect([code, ...stdout.trimEnd().split('\n  ')]).toEqual([
       0,
@@ -63,11 +70,40 @@ describe('status (W16)', () => {
     ['a mail that waits', mail('waiting', 0), 'mail to client@example.com not sent yet, tried 0 times', /mailed to/],
     ['a mail that failed', mail('failed', 9), again, /mailed to/],
   ])('tells %s', async (_what, changes, line, never) => {
-    const { url } = await startStub((response) => sendJson(response, 200, { ...state, ...changes }));
+    const { url } = await startStub((response) => sendJson(response, 200, { ...openState, ...changes }));
     const { stdout } = await inFolder({}, url).run('status');
     expect(stdout).toContain(`\n  ${line}\n`);
     expect(stdout).not.toMatch(never);
   });
+});
+
+test('complete asks before it closes a workflow without outputs, and only then', async () => {
+  const verify_url = `/workflow/${workflowId}`;
+  const state = { ...openState, output_count: 0 };
+  const closed = { workflow_id: workflowId, status: 'completed', completed_at: expires_at, output_count: 0, merkle_root: 'ab'.repeat(32) };
+  const inState = async (changes: object) => {
+    const { url, seen } = await startStub((response, { line }) =>
+      sendJson(
+        response,
+        200,
+        line.endsWith('/complete') ? { ...closed, chain_hash: 'ab'.repeat(32), verify_url } : { ...state, ...changes },
+      ),
+    );
+    return { ...inFolder({}, url), closings: () => seen.filter(({ line }) => line.endsWith('/complete')).length };
+  };
+  const empty = await inState({});
+  expect(await empty.run('complete', 'n')).toMatchObject({ code: 2, asked: [expect.stringMatching(/has no outputs\. Close it\?/)] });
+  expect([await empty.run('complete'), empty.closings()]).toEqual([
+    expect.objectContaining({ code: 2, stderr: expect.stringContaining('--yes') }),
+    0,
+  ]);
+  for (const [line, answer] of [['complete', 'y'], ['complete --yes']] as const)
+    expect(await empty.run(line, answer)).toMatchObject({ code: 0, stderr: '' });
+  expect(empty.closings()).toBe(2);
+  for (const changes of [{ output_count: 1 }, { status: 'completed', completed_at: expires_at }]) {
+    const { run, closings } = await inState(changes);
+    expect([await run('complete'), closings()]).toEqual([expect.objectContaining({ code: 0, asked: [] }), 1]);
+  }
 });
 
 test('W10: redact asks first, because it cannot be undone', async () => {
@@ -106,7 +142,7 @@ describe('add', () => {
     );
     const { run, json } = inFolder({ 'a.txt': 'a', 'b.txt': 'b' }, url);
     const said =
-      /^a\.txt: output 3 was stamped and saved, and --online verifies it, but its time-stamp token .*: the service answered 500: Broken\.\n$/;
+      /^a\.txt: output 3 was stamped and saved, and the service verifies it, but its time-stamp token .*: the service answered 500: Broken\.\n$/;
     expect(await run('add a.txt b.txt')).toMatchObject({ code: 4, stderr: expect.stringMatching(said) });
     expect(json('a.txt.qstamp.json')).toMatchObject({ output, token: null });
     const again = { code: 5, stderr: expect.stringContaining('stamped as output 3 of a workflow') };
@@ -143,12 +179,43 @@ test('start leaves no file after a refusal, and never overwrites the token of an
   const line = `start --email a@example.com --agent me --briefing-hash ${sha256('x').toUpperCase()}`;
   const { run, json, path } = inFolder({}, url);
   expect(await run(line)).toMatchObject({ code: 5, stderr: expect.stringContaining('--workflow names another file') });
-  expect([json('qstamp-workflow.json'), seen]).toEqual([own, []]);
+  expect([json('qstamp-workflow.json'), seen]).toEqual([ownAt(url), []]);
   const stderr = 'qstamp: the service answered 422: user_email: not an address\n';
   expect(await run(`${line} --workflow other.json`)).toMatchObject({ code: 3, stderr });
   expect(existsSync(path('other.json'))).toBe(false);
   // W17
   expect(JSON.parse(seen[0]!.body)).toMatchObject({ briefing_hash: sha256('x'), user_email: 'a@example.com', agent_id: 'me' });
+});
+
+describe('a workflow is asked for at the service of its file', () => {
+  const answer = { workflow_id: workflowId, otp_sent_to: 'client@example.com', status: 'pending' };
+  const resend = async (urlOf: (url: string) => string, file: object = {}) => {
+    const { url, seen } = await startStub((response) => sendJson(response, 200, answer));
+    const { run } = folderWith({ 'qstamp-workflow.json': JSON.stringify({ ...ownAt(url), ...file }) }, { url: urlOf(url) });
+    const { code, stderr } = await run(['workflow', 'resend'], { serviceToken: 'secret' });
+    return { code, stderr: stderr.replace(url, 'URL'), lines: seen.map(({ line }) => line) };
+  };
+  const lines = [`POST /api/v1/workflow/${workflowId}/resend`];
+
+  test('also if QSTAMP_URL is another one, with a sentence', async () => {
+    const stderr = `qstamp: this workflow is at URL, as its file says; QSTAMP_URL (${nowhere}) does not count here\n`;
+    expect(await resend(() => nowhere)).toEqual({ code: 0, stderr, lines });
+  });
+
+  test.each([
+    ['without QSTAMP_URL', () => ''],
+    ['with the same address', (url: string) => `${url}/`],
+  ])('%s, without a sentence', async (_how, urlOf) => {
+    expect(await resend(urlOf)).toEqual({ code: 0, stderr: '', lines });
+  });
+
+  test('a file with an address that is none is no file of a workflow', async () => {
+    expect(await resend(String, { service: 'localhost' })).toMatchObject({
+      code: 5,
+      lines: [],
+      stderr: expect.stringContaining('damaged'),
+    });
+  });
 });
 
 test.each(['status', 'resend', 'redact', 'add a'])('%s without a workflow explains how to get one: exit code 5', async (command) => {

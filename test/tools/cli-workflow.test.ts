@@ -44,7 +44,7 @@ test('W6, W16: a workflow from its briefing to its page, with a second link', as
 
   // In the order given, until the first failure.
   const added = await run('workflow', 'add', '--json', 'notes.txt', 'logo.png', 'missing.txt', 'data');
-  const said = jsonLines(added).map(({ file, subject, sequence_number, output_type }) => [file ?? subject, sequence_number, output_type]);
+  const said = jsonLines(added).map(({ file, sequence_number, output_type }) => [file, sequence_number, output_type]);
   expect([added.code, ...said]).toEqual([5, ['notes.txt', 1, 'text'], ['logo.png', 2, 'image'], ['missing.txt', undefined, undefined]]);
   expect(await run('workflow', 'add', 'data')).toMatchObject({ code: 2, stderr: expect.stringContaining('--type') });
   const layout = await run('workflow', 'add', '--show-name', '--type', 'layout', 'data');
@@ -61,13 +61,15 @@ test('W6, W16: a workflow from its briefing to its page, with a second link', as
 });
 
 test('V9: files alone prove stamps and outputs of a real TSA, without the service', async () => {
-  const { run, runOffline, path, record } = inFolder({ a: 'a', 'b.txt': 'b' });
+  const { run, runOffline, path, json, record } = inFolder({ a: 'a', 'b.txt': 'b' });
   expect((await run('stamp', 'a')).stdout).toMatch(
     /^a \(1 byte\): stamped at \S+Z by tsa-1 \(qualified, as claimed by the operator\), saved as /,
   );
   const { token, token_id, issued_at } = record('a').stamp;
   const start = ['workflow', 'start', '--email', 'client@example.com', '--agent', 'me', '--briefing-hash', sha256('x')];
-  expect((await run(...start)).code).toBe(0);
+  const started = await run(...start);
+  const page = `${service.url}/workflow/${json('qstamp-workflow.json').workflow_id}`;
+  expect([started.code, started.stdout]).toEqual([0, expect.stringContaining(`\n  its page, which you can give to the client: ${page}\n`)]);
   expect((await run('workflow', 'add', 'b.txt')).code).toBe(0);
 
   const online = await run('verify', '--online', '--ca', 'root.pem', '--json', 'a', 'b.txt', String(token_id));

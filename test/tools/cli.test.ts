@@ -2,7 +2,7 @@ import { truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createClient, serviceUrl } from '../../src/cli/client.ts';
-import { jsonLines, runCommand, runMeasured, sendJson, startStub, temporaryFolder } from '../support/cli.ts';
+import { jsonLines, nowhere, runCommand, runMeasured, sendJson, startStub, temporaryFolder } from '../support/cli.ts';
 import { tries } from '../support/depth.ts';
 import { getJson, internalHeaders, sha256 } from '../support/requests.ts';
 import { serviceToken, sharedService } from '../support/service.ts';
@@ -35,6 +35,22 @@ test('QSTAMP_SERVICE_TOKEN, the old name, counts if there is no QSTAMP_TOKEN', a
   for (const tokens of [{ QSTAMP_SERVICE_TOKEN: 'old' }, { QSTAMP_SERVICE_TOKEN: 'old', QSTAMP_TOKEN: 'new' }])
     await expect(createClient({ QSTAMP_URL: stub.url, ...tokens }).renewEvidence('id', new Blob([]))).rejects.toThrow('404');
   expect(stub.seen.map(({ headers }) => headers['x-service-token'])).toEqual(['old', 'new']);
+});
+
+test('QSTAMP_TOKEN is not sent to another service than that of QSTAMP_URL', async () => {
+  const { url, seen } = await startStub((response) => sendJson(response, 404, {}));
+  for (const QSTAMP_URL of [nowhere, `${url}/`]) {
+    const client = createClient({ QSTAMP_URL, QSTAMP_TOKEN: 'token' }, { service: url });
+    await expect(client.renewEvidence('id', new Blob([]))).rejects.toThrow('404');
+  }
+  expect(seen.map(({ headers }) => headers['x-service-token'])).toEqual([undefined, 'token']);
+});
+
+test('QSTAMP_TOKEN that cannot be sent is refused at once', async () => {
+  const env = { QSTAMP_URL: 'http://127.0.0.1:9', QSTAMP_TOKEN: 'secret…' };
+  const refused = await runCommand(['stamp', 'a'], { cwd: temporaryFolder({ a: 'a' }), env });
+  expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('QSTAMP_TOKEN has a character that no service token has') });
+  expect(refused.stderr).not.toContain('secret');
 });
 
 test('QSTAMP_URL is trimmed and checked whole', async () => {

@@ -75,10 +75,10 @@ describe('help', () => {
     expect(await run(line)).toMatchObject({ code: 0, stdout: expect.stringContaining(`Usage: qstamp${name} [`), stderr: '' });
   });
 
-  test('the overview lists every command, the environment and the exit codes', async () => {
+  test('the overview lists every command, an example, the environment and the exit codes', async () => {
     const { stdout } = await run('help');
     for (const name of commands) expect(stdout).toContain(`  ${name.split(' ')[0]} `);
-    expect(stdout).toMatch(/ check-providers [\s\S]*QSTAMP_URL[\s\S]*Exit codes/);
+    expect(stdout).toMatch(/ check-providers [\s\S]*qstamp stamp contract\.pdf[\s\S]*QSTAMP_URL[\s\S]*Exit codes/);
   });
 
   test.each(commands)('%s has help of its own, with the options of all commands', async (name) => {

@@ -61,7 +61,12 @@ async function connect(kind: Kind, { args, env = {}, roots }: Program) {
         };
         readonly isError?: boolean;
       };
-      return { isError: answer.isError === true, text: answer.content[0]!.text, ...answer.structuredContent };
+      return {
+        isError: answer.isError === true,
+        text: answer.content[0]!.text,
+        whole: JSON.stringify(answer),
+        ...answer.structuredContent,
+      };
     },
   };
 }
@@ -83,7 +88,7 @@ describe.each(kinds)('%s', (kind) => {
     expect(stamped).toMatchObject({ isError: false, done: 2, failed: 0 });
     expect(stamped.results?.map((one) => one.sha256).sort()).toEqual([sha256('b'), sha256('a')]);
     const saved = JSON.parse(readFileSync(join(folder, 'a.txt.qstamp.json'), 'utf8'));
-    expect(stamped.text).not.toContain(saved.stamp.token);
+    expect(stamped.whole).not.toContain(saved.stamp.token);
     const { token_id } = saved.stamp;
     expect(await call('show_stamp', { path: 'a.txt' })).toMatchObject({ results: [{ sha256: sha256('a'), stamp: { token_id } }] });
 
@@ -107,7 +112,10 @@ describe.each(kinds)('%s', (kind) => {
     const started = await call('workflow_start', start);
     expect(started).toMatchObject({ isError: false, results: [{ briefing_hash: sha256('a logo') }] });
     const { workflow_token, workflow_id } = JSON.parse(readFileSync(join(folder, 'qstamp-workflow.json'), 'utf8'));
-    const added = await call('workflow_add_files', { paths: ['logo.png', 'text.md'] });
+    expect(await call('workflow_complete', {})).toMatchObject({ isError: true, text: expect.stringContaining('has no results yet') });
+    // The same call twice at once adds each file once.
+    const twice = await Promise.all([1, 2].map(() => call('workflow_add_files', { paths: ['logo.png', 'text.md'] })));
+    const added = twice.find(({ results }) => results?.some((one) => 'sequence_number' in one))!;
     expect(added).toMatchObject({
       results: [
         { sequence_number: 1, output_type: 'image' },
@@ -121,7 +129,7 @@ describe.each(kinds)('%s', (kind) => {
     expect(completed).toMatchObject({ isError: false, results: [{ workflow_id, output_count: 2 }, { bundle }] });
     expect(await call('workflow_complete', {})).toMatchObject({ isError: false, results: [{ workflow_id }, { bundle }] });
     expect(await call('verify_file', { path: bundle })).toMatchObject({ results: [{ verdict: 'valid' }] });
-    for (const { text } of [started, added, state, completed]) expect(text).not.toContain(workflow_token);
+    for (const { whole } of [started, added, state, completed]) expect(whole).not.toContain(workflow_token);
     expect(await call('workflow_start', start)).toMatchObject({
       isError: true,
       text: expect.stringContaining('already contains a workflow'),
@@ -129,14 +137,32 @@ describe.each(kinds)('%s', (kind) => {
   });
 
   test('uses only allowed folders, and says how the user allows one', async () => {
-    const { folder, env } = ownFolder({ 'secret.txt': 'secret', 'secret.txt.qstamp.json': '{}', 'shared/a.txt': 'a', 'shared/b.txt': 'b' });
+    const { folder, env } = ownFolder({
+      'secret.txt': 'secret',
+      'secret.txt.qstamp.json': '{}',
+      'shared/a.txt': 'a',
+      'shared/b.txt': 'b',
+      'shared/in/c': 'c',
+    });
     const shared = join(folder, 'shared');
     symlinkSync(join(folder, 'secret.txt'), join(shared, 'link.txt'));
     symlinkSync(folder, join(shared, 'up'));
     symlinkSync(join(folder, 'secret.txt.qstamp.json'), join(shared, 'b.txt.qstamp.json'));
     mkdirSync(join(folder, 'shared-too'));
+    symlinkSync(join(folder, 'secret.txt'), join(shared, 'x'));
+    const stampsOfLink = ['x.tsr', 'x.qstamp.json', 'x.basic.qstamp.json'];
+    for (const name of stampsOfLink) writeFileSync(join(shared, name), '{}');
     const { call } = await connect(kind, { args: ['mcp', '--allow', shared], env, roots: [folder] });
-    const outside = ['../secret.txt', join(folder, 'secret.txt'), 'link.txt', 'up/secret.txt', '..', '../shared-too', 'b.txt', '.'];
+    const outside = [
+      '../secret.txt',
+      join(folder, 'secret.txt'),
+      'link.txt',
+      'up/secret.txt',
+      '..',
+      '../shared-too',
+      'b.txt',
+      ...stampsOfLink,
+    ];
     for (const path of outside) {
       const refused = { isError: true, text: expect.stringContaining('ask the user to start this server with --allow') };
       expect(await call('stamp_files', { paths: ['a.txt', path] }), path).toMatchObject(refused);
@@ -153,6 +179,102 @@ describe.each(kinds)('%s', (kind) => {
       text: expect.stringContaining('add --allow and a folder'),
     });
   });
+});
+
+/** A server that may use a new folder with these files, and that folder. */
+async function connectIn(files: Record<string, string>, env: Record<string, string> = {}) {
+  const own = ownFolder(files);
+  return { ...own, ...(await connect('client 2.x, auto', { args: ['mcp', '--allow', own.folder], env: { ...own.env, ...env } })) };
+}
+const task = { user_email: 'client@example.com', agent_id: 'agent', briefing_text: 'a logo' };
+
+test('a result of a workflow may have an older stamp, which is kept; adding it twice adds it once', async () => {
+  const { folder, call } = await connectIn({ 'a.txt': 'a', 'b.txt': 'b' });
+  await call('stamp_files', { paths: ['a.txt'] });
+  const older = readFileSync(join(folder, 'a.txt.qstamp.json'), 'utf8');
+  const started = await call('workflow_start', task);
+  expect(started).toMatchObject({ isError: false, results: [{ briefing_hash: sha256('a logo') }] });
+  expect(started.text).toContain('files can be added now');
+  const earlier = join(folder, 'a.txt.basic.qstamp.json');
+  const added = { isError: false, results: [{ sequence_number: 1, earlier }, { sequence_number: 2 }] };
+  expect(await call('workflow_add_files', { paths: ['a.txt', 'b.txt'] })).toMatchObject(added);
+  expect(readFileSync(earlier, 'utf8')).toBe(older);
+  const again = await call('workflow_add_files', { paths: ['b.txt', 'a.txt'] });
+  expect(again).toMatchObject({ results: [{ already_stamped: true }, { already_stamped: true }] });
+  for (const path of ['a.txt', earlier]) {
+    expect(await call('verify_file', { path }), path).toMatchObject({ verdicts: { valid: 1, not_valid: 0, not_proved: 0 } });
+  }
+  const state = await call('workflow_status', {});
+  expect(state).toMatchObject({ results: [{ output_count: 2, verify_url: expect.stringMatching(`^${lab.service.url}/workflow/`) }] });
+  expect(state.text).toMatch(/^done: 1, failed: 0\nthe service says: workflow /);
+  await call('workflow_complete', {});
+  expect((await call('workflow_status', {})).whole).not.toContain('salt');
+});
+
+test('a workflow is asked for at the service of its file, also if the settings name another one, with a sentence', async () => {
+  const { folder, env, call: callAtHome } = await connectIn({});
+  await callAtHome('workflow_start', task);
+  const args = ['mcp', '--allow', folder];
+  const { call } = await connect('client 2.x, auto', { args, env: { ...env, QSTAMP_URL: nowhere } });
+  const state = await call('workflow_status', {});
+  expect(state).toMatchObject({ isError: false, results: [{ verify_url: expect.stringMatching(`^${lab.service.url}/workflow/`) }] });
+  expect(state.text).toContain(`this workflow is at ${lab.service.url}, as its file says; QSTAMP_URL (${nowhere}) does not count here`);
+});
+
+test('verifies whether a file is in an evidence bundle, and what is not valid is no success', async () => {
+  const { zip } = await lab.completed(['a']);
+  const { folder, call } = await connectIn({ 'a.txt': 'a', 'b.txt': 'b' });
+  writeFileSync(join(folder, 'proofs.zip'), zip);
+  const bundle = 'proofs.zip';
+  const found = await call('verify_file', { path: 'a.txt', bundle });
+  expect(found).toMatchObject({ verdicts: { valid: 2, not_valid: 0, not_proved: 0 }, results: [{}, { sequence_numbers: [1] }] });
+  const missing = await call('verify_file', { path: 'b.txt', bundle });
+  expect(missing).toMatchObject({ verdicts: { valid: 1, not_valid: 1, not_proved: 0 }, results: [{}, { verdict: 'not_valid' }] });
+  expect([missing.text.split('\n')[0], missing.whole]).toEqual([
+    'valid: 1, not_valid: 1, not_proved: 0, failed: 0',
+    expect.not.stringContaining('"done"'),
+  ]);
+});
+
+test('refuses what it does not know or cannot use, and advises in words of its tools', async () => {
+  const { folder, call } = await connectIn({ 'a.txt': 'a', 'b.txt': 'b', c: 'c' }, { XDG_CONFIG_HOME: '/nowhere' });
+  const other = { paths: ['a.txt', 'b.txt'] };
+  await call('stamp_files', { paths: ['a.txt', 'b.txt'] });
+  const refusals: [tool: string, given: Record<string, unknown>, says: RegExp][] = [
+    ['stamp_files', { ...other, force: true }, /force/],
+    ['workflow_start', { ...task, briefing: 'a.txt' }, /one of briefing and briefing_text/],
+    ['workflow_start', { ...task, briefing_text: undefined }, /one of briefing and briefing_text/],
+    ['workflow_status', {}, /there is no .*qstamp-workflow\.json; workflow_start makes one/],
+    ['workflow_add_files', other, /workflow_start makes one/],
+    ['verify_file', { path: 'c' }, /no stamp beside it .*; stamp_files makes one/],
+    ['verify_file', { path: 'a.txt' }, /not_proved: 1,.*run: npx qstamp trust add root\.pem/s],
+  ];
+  const says = async (tool: string, given: Record<string, unknown>, sentence: RegExp) => {
+    const { whole, text } = await call(tool, given);
+    expect(text, tool).toMatch(sentence);
+    expect(whole, tool).not.toMatch(/ --|\\"qstamp/);
+  };
+  for (const refusal of refusals) await says(...refusal);
+  writeFileSync(join(folder, 'b.txt'), 'changed');
+  await says('stamp_files', { paths: ['b.txt'] }, /has changed since it was stamped .*; save it under another name/);
+  await call('workflow_start', task);
+  await says('workflow_start', task, /already contains a workflow; the argument workflow names another file/);
+  await says('workflow_add_files', { paths: ['c'] }, /give it as output_type/);
+  await call('workflow_add_files', { paths: ['a.txt'] });
+  writeFileSync(join(folder, 'a.txt'), 'changed');
+  await says('workflow_add_files', { paths: ['a.txt'] }, /it was stamped as output 1 .*; save a changed result under another name/);
+});
+
+test('starts with faults in its settings, and its tools say them', async () => {
+  const { folder, env } = ownFolder({ 'a.txt': 'a', 'home/b.txt': 'b' });
+  const home = join(folder, 'home');
+  for (const allowed of ['missing', 'a.txt']) {
+    const { call } = await connect('client 2.x, auto', { args: ['mcp', '--allow', join(folder, allowed)], env });
+    const refused = { isError: true, text: expect.stringMatching(/--allow .*: there is no such folder; ask the user/) };
+    expect(await call('verify_file', { path: 'a.txt' }), allowed).toMatchObject(refused);
+  }
+  const { call } = await connect('client 2.x, auto', { args: ['mcp', '--allow', '~/'], env: { ...env, HOME: home } });
+  expect(await call('stamp_files', { paths: ['b.txt'] })).toMatchObject({ done: 1 });
 });
 
 /** The settings in the document that start a program, by their file format. */

@@ -88,18 +88,41 @@ class Stamping(unittest.TestCase):
 
     def test_what_is_no_content_is_refused(self):
         with connect() as client:
-            for wrong in (lambda: client.stamp_bytes("report.pdf"), lambda: client.stamp_hash("abc")):
-                self.assertRaises(qstamp.QstampError, wrong)
-            self.assertRaises(FileNotFoundError, lambda: client.stamp_file("/no such file"))
+            self.assertRaisesRegex(qstamp.QstampError, "64 hexadecimal", client.stamp_hash, "abc")
+            self.assertRaises(FileNotFoundError, client.stamp_file, "/no such file")
+            workflow = client.open_workflow("id", "secret")
+            for each in (client, workflow):
+                with open(readme, encoding="utf-8") as text:
+                    self.assertRaisesRegex(TypeError, "binary mode", each.stamp_file, text)
+                self.assertRaisesRegex(TypeError, "stamp_text takes a text", each.stamp_bytes, "report.pdf")
+                self.assertRaisesRegex(TypeError, "stamp_bytes takes bytes", each.stamp_text, b"report")
+                self.assertRaisesRegex(TypeError, "not NoneType", each.stamp_hash, None)
+            seen, options = answering()
+            self.assertRaises(qstamp.QstampError, qstamp.Qstamp(url, **options).stamp_many, [HASH, "abc"])
+            self.assertEqual(seen, [])
+
+    def test_a_saved_stamp_is_verified_later(self):
+        with connect() as client:
+            saved = json.dumps(dataclasses.asdict(client.stamp_text(TEXT)))
+            stamp = qstamp.StampToken(**json.loads(saved))
+            self.assertTrue(client.verify_file(io.BytesIO(TEXT.encode()), stamp))
+            self.assertFalse(client.verify_file(io.BytesIO(b"other"), stamp))
 
     def test_errors_by_kind(self):
         with connect() as client, qstamp.Qstamp(url, service_token="wrong") as stranger:
             with self.assertRaises(qstamp.InvalidRequest) as faulty:
                 client.stamp_text("a", metadata={"a": "b" * 5000})
             self.assertEqual(faulty.exception.issues[0].loc, ["body", "metadata"])
+            self.assertRegex(faulty.exception.request_id, "^[0-9a-f-]{36}$")
+            long = client.stamp_many([(HASH, {"a": "b" * 5000}), HASH])[0].error
+            self.assertRegex(long.request_id, "^[0-9a-f-]{36}$")
             with self.assertRaises(qstamp.Unauthorized) as unknown:
                 stranger.stamp_text("a")
             self.assertEqual((unknown.exception.code, bool(unknown.exception.request_id)), ("unauthorized", True))
+        with connect(default_headers={"x-a": "secret\n1"}) as client, self.assertRaisesRegex(qstamp.QstampError, "^a header has a value that"):
+            client.stamp_text("a")
+        with self.assertRaisesRegex(qstamp.QstampError, "^url must not have a user"):
+            qstamp.Qstamp("https://user:secret@a.example")
             key = secrets.token_hex(8)
             self.assertEqual(client.stamp_text("a", idempotency_key=key), client.stamp_text("a", idempotency_key=key))
             with self.assertRaises(qstamp.Conflict) as reused:
@@ -119,9 +142,13 @@ class Workflows(unittest.TestCase):
                     workflow.stamp_text("one").sequence_number,
                     workflow.stamp_bytes(b"two", output_type="image", output_metadata={"page": 2}).sequence_number,
                     workflow.stamp_file(io.BytesIO(b"three"), output_type="code").sequence_number,
-                    workflow.stamp_hash(HASH, output_type="text").sequence_number,
+                    workflow.stamp_hash(HASH).sequence_number,
                 ]
             self.assertEqual(numbers, [1, 2, 3, 4])
+            types = [output["output_type"] for output in httpx.get(f"{workflow.page_url}/outputs.json").json()["outputs"]]
+            self.assertEqual(types, ["text", "image", "code", "file"])
+            for shown in (repr(workflow), repr(workflow.started)):
+                self.assertNotIn(workflow.token, shown)
             state = client.open_workflow(workflow.id, workflow.token).state()
             self.assertEqual((state.status, state.output_count, state.agent_id), ("completed", 4, "agent-7"))
             self.assertEqual(workflow.complete().output_count, 4)
@@ -136,8 +163,10 @@ class Workflows(unittest.TestCase):
                     raise RuntimeError("the tool failed")
             self.assertEqual(workflow.state().status, "pending")
             self.assertEqual(workflow.resend_link().status, "pending")
+            began = time.monotonic()
             with self.assertRaises(TimeoutError):
-                workflow.until_confirmed(timeout=0)
+                workflow.until_confirmed(timeout=0.5)
+            self.assertGreaterEqual(time.monotonic() - began, 0.5)
 
     def test_tasks_do_the_same(self):
         async def tell():
@@ -175,8 +204,10 @@ class Later(unittest.TestCase):
             many = client.later.stamp_many([HASH, (HASH, {"long": "x" * 5000}), HASH])
             self.assertIsInstance(many[1].error, qstamp.InvalidRequest)
             self.assertTrue(all(client.until_stamped(many[place].result().token_id, timeout=30).valid for place in [0, 2]))
+            began = time.monotonic()
             with self.assertRaises(TimeoutError):
                 client.until_stamped("01a200f2-0f4b-734d-866a-e67e7c47f5d8", timeout=1.5)
+            self.assertGreaterEqual(time.monotonic() - began, 1.5)
 
     def test_outputs_join_before_the_workflow_is_completed(self):
         with connect() as client:
@@ -372,6 +403,9 @@ class Options(unittest.TestCase):
                 qstamp.Qstamp(**given, **options).stamp_hash(HASH)
         self.assertEqual([request.headers.get("x-service-token") for request in seen], ["of the environment", "given", None])
         self.assertEqual({request.url.host for request in seen}, {"stamps.example"})
+        for token in ("…", "a\nb", "ä"):
+            with self.assertRaisesRegex(qstamp.QstampError, "^the service token [^…]* has a character that no"):
+                qstamp.Qstamp(url, service_token=token)
 
     def test_a_call_has_its_own_limits_and_headers(self):
         busy = httpx.Response(503, json=refusal("overloaded"), headers={"retry-after": "0"})
@@ -411,6 +445,12 @@ class Options(unittest.TestCase):
         self.assertEqual(told, [(1, None, None, "ReadError"), (2, 503, "request-2", None), (3, 201, "request-3", None)])
         self.assertEqual({(each.method, each.path) for each in attempts}, {("POST", "/api/v1/internal/v1/stamp")})
         self.assertTrue(all(each.duration >= 0 for each in attempts))
+
+    def test_a_fault_in_on_attempt_does_not_break_the_call(self):
+        _, options = answering(httpx.Response(201, json=stamp_of(HASH)))
+        with self.assertLogs("qstamp") as logs:
+            made = qstamp.Qstamp(url, on_attempt=lambda _: 1 / 0, **options).stamp_hash(HASH)
+        self.assertEqual((made.content_sha256, len(logs.output)), (HASH, 1))
 
     def test_403_is_forbidden_and_410_is_gone(self):
         for status, kind in ((403, qstamp.Forbidden), (410, qstamp.Gone)):
@@ -475,6 +515,10 @@ class Evidence(unittest.TestCase):
         client = qstamp.Qstamp(url, **options)
         self.assertEqual((client.fetch_token("alone"), client.fetch_token("one/of many")), (b"token", b"record"))
         self.assertEqual(seen[2].url.raw_path, b"/api/v1/verify/v1/token/one%2Fof%20many/evidence")
+        told = {"valid": True, **dict.fromkeys(["token_id", "issued_at", "content_sha256", "tsp_provider", "is_qualified", "reason"])}
+        seen, options = answering(httpx.Response(200, json=told))
+        self.assertTrue(qstamp.Qstamp(url, **options).verify_token(b"token", sha256=HASH))
+        self.assertEqual(json.loads(seen[0].content), {"token": "dG9rZW4=", "hash": HASH})
         with connect() as mock:
             self.assertRaises(qstamp.NotFound, mock.fetch_token, mock.stamp_text("a").token_id)
 
@@ -537,8 +581,13 @@ class Evidence(unittest.TestCase):
                 yield b"a"
                 raise httpx.ReadError("cut")
 
-        _, options = answering(httpx.Response(200, stream=Broken()))
+        _, options = answering(httpx.Response(200, stream=Broken()), httpx.Response(200, stream=Broken()))
         self.assertRaises(qstamp.ServiceUnreachable, qstamp.Qstamp(url, **options).fetch_bundle, "id", io.BytesIO())
+        with tempfile.TemporaryDirectory() as folder:
+            kept = pathlib.Path(folder, "evidence.zip")
+            kept.write_bytes(b"whole")
+            self.assertRaises(qstamp.ServiceUnreachable, qstamp.Qstamp(url, **options).fetch_bundle, "id", kept)
+            self.assertEqual(kept.read_bytes(), b"whole")
 
 
 class Webhooks(unittest.TestCase):
@@ -574,16 +623,23 @@ class Webhooks(unittest.TestCase):
 
 
 class Readme(unittest.TestCase):
-    def test_the_quickstart_is_ten_lines_long_and_runs(self):
-        quickstart = re.search(r"```python\n(.*?)```", pathlib.Path(readme).read_text(), re.S).group(1)
-        self.assertEqual(len(quickstart.splitlines()), 10)
+    def printed_by(self, document: pathlib.Path) -> list[str]:
+        quickstart = re.search(r"```python\n(.*?)```", document.read_text(), re.S).group(1)
         program = quickstart.replace("http://127.0.0.1:8080", url).replace("dev-service-token", service_token)
         with tempfile.TemporaryDirectory() as folder:
-            pathlib.Path(folder, "report.pdf").write_text("a report")
-            printed = subprocess.run([sys.executable, "-c", program], cwd=folder, check=True, capture_output=True, text=True).stdout
-        stamped, page = printed.splitlines()
+            for name in ("report.pdf", "summary.pdf"):
+                pathlib.Path(folder, name).write_text(name)
+            ran = subprocess.run([sys.executable, "-c", program], cwd=folder, check=True, capture_output=True, text=True)
+        return ran.stdout.splitlines()
+
+    def test_the_quickstart_runs(self):
+        stamped, page = self.printed_by(pathlib.Path(readme))
         self.assertRegex(stamped, r"^\d{4}-.*Z http:\S+$")
         self.assertIn("my-agent", httpx.get(page).text)
+
+    def test_the_project_begins_with_five_lines_that_run(self):
+        (said,) = self.printed_by(pathlib.Path(readme).parents[2] / "README.md")
+        self.assertIn("Record closed", httpx.get(said.removeprefix("Give this page to your client: ")).text)
 
 
 class ScriptedModel(http.server.BaseHTTPRequestHandler):

@@ -27,6 +27,13 @@ test('a token is fetched unchanged; if stamps share a token, the evidence record
   await expect(qstamp.fetchToken('mock')).rejects.toThrow(client.NotFound);
 });
 
+test('the bytes of a token are verified like its base64', async () => {
+  const stub = await startStub((response) => sendJson(response, 200, { valid: true, reason: null }));
+  const qstamp = new client.Qstamp({ url: stub.url });
+  for (const token of [Uint8Array.of(0, 255), 'AP8=']) expect(await qstamp.verifyToken(token)).toMatchObject({ valid: true });
+  expect(stub.seen.map(({ body }) => JSON.parse(body))).toEqual([{ token: 'AP8=' }, { token: 'AP8=' }]);
+});
+
 test('content is sent unchanged to renew the evidence, not as JSON', async () => {
   const answer = { token_id: 'id', imprint: { algorithm: 'sha512', digest: 'ab' }, is_renewed: false };
   const stub = await startStub((response) => sendJson(response, 200, answer));

@@ -25,6 +25,9 @@ test('address and token come from the environment, unless they are given', async
   await new client.Qstamp({ serviceToken: '' }).stampHash(hash);
   expect(stub.seen.map(({ headers }) => headers['x-service-token'])).toEqual(['of the environment', 'given', undefined]);
   expect(() => new client.Qstamp({ url: 'stamps.example' })).toThrow('https://');
+  for (const serviceToken of ['…', 'a\nb', 'ä']) {
+    expect(() => new client.Qstamp({ url: stub.url, serviceToken })).toThrow(/^the service token [^…]* has a character that no/);
+  }
 });
 
 test('a call has its own time limit, number of tries and headers; the client names itself and its version', async () => {
@@ -85,18 +88,27 @@ test('onAttempt gets each try for logs, without token, content and address', asy
   attempts.length = 0;
   const aborted = qstamp.verify('id', { signal: AbortSignal.abort() });
   await expect(aborted).rejects.toMatchObject({ name: 'AbortError' });
-  // The text of this error has the header, and so the token.
+  // The error of `fetch` has the header, and so the token.
   const broken = new client.Qstamp({
     url: stub.url,
-    serviceToken: 'token\n1',
+    defaultHeaders: { 'X-Service-Token': 'token\n1' },
     maxRetries: 0,
     onAttempt: (each) => void attempts.push(each),
   });
-  await expect(broken.stampHash(hash)).rejects.toThrow(client.QstampError);
-  expect(attempts.map(({ path, error }) => [path, error])).toEqual([
-    ['/api/v1/verify/v1/token/id', 'AbortError'],
-    ['/api/v1/internal/v1/stamp', 'TypeError'],
-  ]);
+  await expect(broken.stampHash(hash)).rejects.toThrow(/^the header X-Service-Token has a value that cannot be sent$/);
+  expect(() => new client.Qstamp({ url: 'https://user:secret@a.example' })).toThrow(/^url must not have a user or a password;(?!.*secret)/);
+  expect(attempts.map(({ path, error }) => [path, error])).toEqual([['/api/v1/verify/v1/token/id', 'AbortError']]);
+});
+
+test.each([
+  ['throws', () => JSON.parse('')],
+  ['rejects', async () => JSON.parse('')],
+])('if onAttempt %s, the call goes on', async (_how, onAttempt) => {
+  const stub = await startStub((response) => sendJson(response, 201, stamp));
+  const log = vi.spyOn(console, 'error').mockReturnValue();
+  onTestFinished(() => log.mockRestore());
+  expect(await new client.Qstamp({ url: stub.url, onAttempt }).stampHash(hash)).toMatchObject(stamp);
+  expect(log).toHaveBeenCalledExactlyOnceWith('onAttempt failed:', expect.any(SyntaxError));
 });
 
 test('403 is Forbidden and 410 is Gone, with the sentence of the service', async () => {

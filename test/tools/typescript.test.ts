@@ -2,6 +2,7 @@ import { openAsBlob, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
+import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { runCommand } from '../../scripts/stack/run.ts';
@@ -59,6 +60,8 @@ describe('qstamp-client, packed and installed: stamping', () => {
     expect(() => client.requireValid(result)).toThrow(expect.objectContaining({ name: 'NotValid', code: 'imprint_mismatch' }));
     await expect(qstamp.stampFile(join(installed.folder, 'no such file'))).rejects.toMatchObject({ code: 'ENOENT' });
     await expect(qstamp.stampBytes(path as never)).rejects.toThrow(client.QstampError);
+    await expect(qstamp.stampText(Uint8Array.of(1) as never)).rejects.toThrow('stampBytes takes bytes');
+    await expect(qstamp.stampHash(undefined as never)).rejects.toThrow('not undefined');
     await expect(qstamp.stampHash('abc')).rejects.toThrow('64 hexadecimal characters');
   });
 
@@ -81,7 +84,7 @@ describe('qstamp-client, packed and installed: stamping', () => {
       const { qstamp, sent } = connect(options);
       const outcomes = await qstamp.stampMany(many, { tier: 'plus', metadata: { run: '7' } });
       expect(outcomes.map(({ made, error }) => made?.content_sha256 ?? error?.name)).toEqual(hashes.with(2, 'InvalidRequest'));
-      expect(outcomes[2]?.error).toMatchObject({ status: 422, issues: [{ loc: ['body', 2, 'metadata'] }] });
+      expect(outcomes[2]?.error).toMatchObject({ status: 422, requestId: expect.any(String), issues: [{ loc: ['body', 2, 'metadata'] }] });
       expect(outcomes[0]?.made?.tier).toBe('plus');
       expect(sent).toHaveLength(1);
     }
@@ -102,7 +105,8 @@ describe('qstamp-client: errors by kind', () => {
   test('E1, E4, S9: a refusal has its status, code, request id and faults', async () => {
     const { qstamp } = connect();
     const faulty = qstamp.stampText('a', { metadata: { a: 'b'.repeat(5_000) } });
-    await expect(faulty).rejects.toMatchObject({ name: 'InvalidRequest', status: 422, issues: [{ loc: ['body', 'metadata'] }] });
+    const issues = [{ loc: ['body', 'metadata'] }];
+    await expect(faulty).rejects.toMatchObject({ name: 'InvalidRequest', status: 422, requestId: expect.any(String), issues });
     const stranger = connect({ serviceToken: 'wrong' }).qstamp.stampText('a');
     await expect(stranger).rejects.toMatchObject({ name: 'Unauthorized', code: 'unauthorized', requestId: expect.any(String) });
     const idempotencyKey = randomHash();
@@ -134,12 +138,16 @@ describe('qstamp-client: workflows', () => {
         workflow.stampText('one'),
         workflow.stampBytes(Uint8Array.of(2), { output_type: 'image', output_metadata: { page: 2 } }),
         workflow.stampHash(randomHash(), { output_type: 'code' }),
-        workflow.stampFile(new Blob(['four']), { output_type: 'text' }),
+        workflow.stampFile(new Blob(['four'])),
       ]);
       const many = workflow.stampMany(Array.from({ length: 3 }, () => ({ output_hash: randomHash(), output_type: 'image' })));
       return [...(await made), ...(await many).map((each) => each.made)].map((each) => each?.sequence_number);
     });
     expect(numbers).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    const listed = (await (await fetch(`${service.url}/workflow/${access.workflow_id}/outputs.json`)).json()) as {
+      outputs: { output_type: string }[];
+    };
+    expect(listed.outputs.slice(0, 4).map(({ output_type }) => output_type)).toEqual(['text', 'image', 'code', 'file']);
     const state = await qstamp.openWorkflow(access).state();
     expect(state).toMatchObject({ status: 'completed', output_count: 7, agent_id: 'agent-7' });
     expect(await qstamp.openWorkflow(access).complete()).toMatchObject({ output_count: 7, status: 'completed' });
@@ -154,6 +162,7 @@ describe('qstamp-client: workflows', () => {
     });
     await expect(run).rejects.toThrow(RangeError);
     expect((await failed.state()).status).toBe('pending');
+    expect(inspect(failed)).not.toContain(failed.token);
 
     let used = failed;
     {
@@ -182,7 +191,6 @@ test('the quickstart of the README runs in plain Node', async () => {
   const [, quickstart = ''] = /```ts\n(.*?)```/s.exec(readme) ?? [];
   const program = quickstart.replace('http://127.0.0.1:8080', service.url).replace('dev-service-token', serviceToken);
   writeFileSync(join(installed.folder, 'quickstart.js'), program);
-  writeFileSync(join(installed.folder, 'report.pdf'), 'a report');
   const printed = await runCommand('node', ['quickstart.js'], { cwd: installed.folder });
   const [stamped = '', page = ''] = printed.trim().split('\n');
   expect(stamped).toMatch(/^\d{4}-.*Z http:\S+$/);

@@ -283,6 +283,11 @@ describe('W22: verify.py, with only Python and OpenSSL', () => {
     expect(code).toBe(3);
   });
 
+  test.each(['--help', '-h'])('%s alone shows the usage; with anything else, it is the name of a file', async (option) => {
+    expect(await runScript(good, [option])).toMatchObject({ code: 0, output: expect.stringMatching(/--ca FILE[\s\S]*Exit 0:/) });
+    expect(await runScript(good, ['brief', option])).toMatchObject({ code: 2, output: expect.stringMatching(/\nCOULD NOT CHECK: /) });
+  });
+
   test('reports which output a file is, or that it is the briefing, and what it did not check', async () => {
     const { code, output } = await runScript(beside({ 'my b': 'b', brief: 'do it' }), ['--ca', 'root.pem', 'my b', 'brief']);
     expect(output).toContain("\n'my b' is output 2\n'brief' is the briefing: the task of the agent\n");

@@ -320,6 +320,7 @@ def shown(text):  # foreign text in quotes, so that it cannot look like a line o
     return ascii(" ".join(text[:300].split()))
 
 def main():
+    if sys.argv[1:] in (["--help"], ["-h"]): print(__doc__); return 0  # alone, so that no name of a file can skip the checks
     parser = argparse.ArgumentParser(usage=__doc__, allow_abbrev=False, add_help=False)
     for option in ("--ca", "--stamp"): parser.add_argument(option)
     given, files = parser.parse_known_args()  # every argument that is not an option names a file

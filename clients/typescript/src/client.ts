@@ -1,4 +1,4 @@
-import { type FileSource, sha256Of, sha256OfFile } from './content.ts';
+import { base64Of, type FileSource, sha256Of, sha256OfFile } from './content.ts';
 import type {
   AcceptedStamp,
   EvidenceRenewal,
@@ -9,9 +9,9 @@ import type {
   VerificationResult,
   WorkflowStartResponse,
 } from './contract.ts';
-import { NotValid } from './errors.ts';
+import { NotValid, QstampError } from './errors.ts';
 import { type Answered, type CallOptions, createExchange, type ExchangeOptions, waitFor } from './exchange.ts';
-import { checkedHash, detailed, endOf, keyedHeaders, type StartOptions, type WaitOptions } from './requests.ts';
+import { checkedHash, detailed, encoded, endOf, keyedHeaders, type StartOptions, type WaitOptions } from './requests.ts';
 import { environmentVariable } from './runtime.ts';
 import { type Access, authorizationOf, Stamping, withoutWaiting } from './stamping.ts';
 import { Workflow, type WorkflowAccess } from './workflow.ts';
@@ -38,6 +38,13 @@ const stampedWithinMs = 600_000;
 /** The shortest time between two checks for a stamp that the service does not know yet. */
 const lookMs = 1_000;
 
+/** The token without the space around it. @throws QstampError, in which the token is not shown */
+function sendableToken(given = ''): string | undefined {
+  const token = given.trim();
+  if (/^[\x20-\x7e]*$/.test(token)) return token || undefined;
+  throw new QstampError('the service token (`serviceToken`, or QSTAMP_TOKEN) has a character that no service token has');
+}
+
 /** A client of one qstamp service. */
 export class Qstamp extends Stamping<Answered<StampToken>> {
   readonly #access: Access;
@@ -49,9 +56,9 @@ export class Qstamp extends Stamping<Answered<StampToken>> {
    */
   readonly later: Stamping<Answered<AcceptedStamp | StampToken>>;
 
-  /** @throws QstampError if there is no URL */
+  /** @throws QstampError if there is no URL, or if the token cannot be sent */
   constructor({ serviceToken = environmentVariable('QSTAMP_TOKEN'), ...options }: QstampOptions = {}) {
-    const access = { exchange: createExchange(options), serviceToken: serviceToken?.trim() || undefined };
+    const access = { exchange: createExchange(options), serviceToken: sendableToken(serviceToken) };
     super(access);
     this.#access = access;
     this.url = access.exchange.baseUrl;
@@ -86,11 +93,14 @@ export class Qstamp extends Stamping<Answered<StampToken>> {
   }
 
   /**
-   * The service's verdict on a time-stamp token, from itself or from a TSA that it trusts. With a hash, it also checks whether the token is for this
-   * hash.
+   * The service's verdict on a time-stamp token, from itself or from a TSA that it trusts: `token` of a stamp, or the bytes that `fetchToken` returns.
+   * With a hash, it also checks whether the token is for this hash.
    */
-  verifyToken(token: string, { hash, ...options }: CallOptions & { readonly hash?: string } = {}): Promise<Answered<VerificationResult>> {
-    const body = { token, ...(hash !== undefined && { hash: hash.toLowerCase() }) };
+  verifyToken(
+    token: string | Uint8Array,
+    { hash, ...options }: CallOptions & { readonly hash?: string } = {},
+  ): Promise<Answered<VerificationResult>> {
+    const body = { token: typeof token === 'string' ? token : base64Of(token), ...(hash !== undefined && { hash: hash.toLowerCase() }) };
     return this.#access.exchange.send({ method: 'POST', path: detailed('/api/v1/verify/v1/raw'), body, options });
   }
 
@@ -154,7 +164,7 @@ export class Qstamp extends Stamping<Answered<StampToken>> {
   async startWorkflow(options: StartOptions): Promise<Workflow> {
     const { signal, timeout, maxRetries, headers: own, idempotencyKey, ...fields } = options;
     const { briefing, briefing_hash, ...rest } = { briefing: undefined, briefing_hash: undefined, ...fields };
-    const bytes = typeof briefing === 'string' ? new TextEncoder().encode(briefing) : briefing;
+    const bytes = typeof briefing === 'string' ? encoded(briefing) : briefing;
     const hash = bytes === undefined ? checkedHash(briefing_hash ?? '') : await sha256Of(bytes);
     // Only callers with a service token may use webhooks.
     const known = rest.callback_url ? authorizationOf(this.#access) : {};

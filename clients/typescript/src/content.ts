@@ -69,10 +69,14 @@ export const sha256OfFile = (file: FileSource): Promise<string> => sha256Of(cont
 /** Like `sha256Of`, and also returns the content as base64. All of it is in memory, so use it only for content that is sent. */
 export async function readWhole(content: Content): Promise<{ readonly sha256: string; readonly base64: string }> {
   const bytes = content instanceof Uint8Array ? content : await joined(piecesOf(content));
+  return { sha256: await sha256Of(bytes), base64: base64Of(bytes) };
+}
+
+export function base64Of(bytes: Uint8Array): string {
   // Converted in slices, because the number of arguments of a call is limited.
   let text = '';
   for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
-  return { sha256: await sha256Of(bytes), base64: btoa(text) };
+  return btoa(text);
 }
 
 async function joined(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {

@@ -24,6 +24,8 @@ export interface Refusal {
   /** Members of the body: `detail`, `code`, `request_id`, and more for some codes. */
   readonly body: Readonly<Record<string, unknown>>;
   readonly retryAfterSeconds: number | undefined;
+  /** Of the header `X-Request-Id`: the body of a 422 has none. */
+  readonly requestId: string | undefined;
 }
 
 /** The service refused the request or failed. `code` never changes its meaning; `requestId` identifies the request in its logs. */
@@ -35,13 +37,13 @@ export class ServiceError extends QstampError {
   readonly retryAfterSeconds: number | undefined;
   readonly body: Readonly<Record<string, unknown>>;
 
-  constructor(sentence: string, { status, body, retryAfterSeconds }: Refusal) {
+  constructor(sentence: string, { status, body, retryAfterSeconds, requestId }: Refusal) {
     super(sentence);
     this.status = status;
     this.body = body;
     this.retryAfterSeconds = retryAfterSeconds;
     this.code = textOf(body.code);
-    this.requestId = textOf(body.request_id);
+    this.requestId = textOf(body.request_id) ?? requestId;
   }
 }
 

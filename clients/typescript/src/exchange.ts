@@ -20,7 +20,7 @@ export interface ExchangeOptions {
   readonly fetch?: typeof globalThis.fetch | undefined;
   /** Headers of every request, for example for a gateway. */
   readonly defaultHeaders?: Readonly<Record<string, string>> | undefined;
-  /** Called after each try, for logs. */
+  /** Called after each try, for logs. If it throws, the call goes on, and the error is written to the console. */
   readonly onAttempt?: ((attempt: Attempt) => void) | undefined;
 }
 
@@ -92,7 +92,7 @@ export interface Exchange {
    *
    * @throws like `send`, if the whole list was refused
    */
-  sendList(call: Call): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  sendList(call: Call): Promise<readonly Answered<Readonly<Record<string, unknown>>>[]>;
   /** Returns the answer as bytes, with its headers. @throws like `send` */
   fetchBytes(call: Call): Promise<{ readonly bytes: Uint8Array<ArrayBuffer>; readonly headers: Headers }>;
   /** Yields the answer as bytes in parts, for an answer of any size. @throws like `send`; ServiceUnreachable if the connection breaks */
@@ -133,6 +133,9 @@ export function createExchange(options: ExchangeOptions): Exchange {
   if (url === undefined) throw new QstampError('the address of the service is missing: give `url`, or set QSTAMP_URL');
   const baseUrl = url.replace(/\/+$/, '');
   if (!/^https?:\/\//.test(baseUrl)) throw new QstampError(`url must begin with https:// or http://: ${url}`);
+  // Errors show the address.
+  if (/^https?:\/\/[^/?#]*@/.test(baseUrl))
+    throw new QstampError('url must not have a user or a password; give a header in `defaultHeaders`');
 
   function headersOf({ headers, body, options: { headers: own } = {} }: Call): Headers {
     const all = new Headers({ accept: 'application/json' });
@@ -140,12 +143,12 @@ export function createExchange(options: ExchangeOptions): Exchange {
     if (builtin) all.set('user-agent', `qstamp-typescript/${version}`);
     if (body !== undefined) all.set('content-type', body instanceof Blob ? 'application/octet-stream' : 'application/json');
     for (const each of [options.defaultHeaders, headers, own]) {
-      for (const [name, value] of Object.entries(each ?? {})) all.set(name, value);
+      for (const [name, value] of Object.entries(each ?? {})) setHeader(all, name, value);
     }
     return all;
   }
 
-  async function attempt(call: Call, read: Read): Promise<Answer> {
+  async function attempt(call: Call, headers: Headers, read: Read): Promise<Answer> {
     const { method, path, body, options: { signal, timeout: timeoutMs = timeout } = {} } = call;
     const send = options.fetch ?? globalThis.fetch;
     // AbortSignal.timeout is not used, because it could not be stopped, and a download may take longer than a try.
@@ -154,7 +157,7 @@ export function createExchange(options: ExchangeOptions): Exchange {
     try {
       const response = await send(`${baseUrl}${path}`, {
         method,
-        headers: headersOf(call),
+        headers,
         ...(body !== undefined && { body: body instanceof Blob ? body : JSON.stringify(body) }),
         signal: AbortSignal.any([limit.signal, ...(signal ? [signal] : [])]),
         // Redirects are not followed, so that a service token is never sent to another server.
@@ -167,9 +170,9 @@ export function createExchange(options: ExchangeOptions): Exchange {
   }
 
   /** Returns an Error if no answer came; then a retry may help. */
-  async function attemptOrCause(call: Call, read: Read): Promise<Answer | Error> {
+  async function attemptOrCause(call: Call, headers: Headers, read: Read): Promise<Answer | Error> {
     try {
-      return await attempt(call, read);
+      return await attempt(call, headers, read);
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error));
     }
@@ -188,15 +191,18 @@ export function createExchange(options: ExchangeOptions): Exchange {
 
   function report({ method, path }: Call, attempt: number, durationMs: number, answer: Answer | Error): void {
     const outcome = answer instanceof Error ? { error: codeOf(answer) } : { status: answer.status, requestId: requestIdOf(answer.headers) };
-    options.onAttempt?.({ method, path: withoutQuery(path), attempt, durationMs, ...outcome });
+    const told = { method, path: withoutQuery(path), attempt, durationMs, ...outcome };
+    // The stamp may have been made: a fault in the caller's logs must not lose it.
+    new Promise((resolve) => resolve(options.onAttempt?.(told))).catch((error) => console.error('onAttempt failed:', error));
   }
 
   /** Retries until the answer is final or no try is left. @throws the reason of the caller's own signal */
   async function ask(call: Call, mayPass: (answer: Answer) => boolean, read: Read = readJson): Promise<Answer> {
+    const headers = headersOf(call);
     const began = performance.now();
     for (let attempt = 1; ; attempt += 1) {
       const triedAt = performance.now();
-      const answer = await attemptOrCause(call, read);
+      const answer = await attemptOrCause(call, headers, read);
       report(call, attempt, performance.now() - triedAt, answer);
       if (answer instanceof Error) {
         call.options?.signal?.throwIfAborted();
@@ -247,11 +253,25 @@ export function createExchange(options: ExchangeOptions): Exchange {
   };
 }
 
+/** @throws QstampError without the value, which may be a token */
+function setHeader(headers: Headers, name: string, value: string): void {
+  try {
+    headers.set(name, value);
+  } catch {
+    throw new QstampError(`the header ${name} has a value that cannot be sent`);
+  }
+}
+
 const readJson: Read = async (response) => parsed(await response.text());
 
 function refusalOf({ status, body, headers }: Answer): ServiceError {
   const waitMs = retryAfterMs(headers);
-  return errorOf({ status, body: isObject(body) ? body : {}, retryAfterSeconds: waitMs === undefined ? undefined : waitMs / 1000 });
+  return errorOf({
+    status,
+    body: isObject(body) ? body : {},
+    retryAfterSeconds: waitMs === undefined ? undefined : waitMs / 1000,
+    requestId: requestIdOf(headers),
+  });
 }
 
 const requestIdOf = (headers: Headers): string | undefined => headers.get('x-request-id') ?? undefined;

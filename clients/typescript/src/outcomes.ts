@@ -1,5 +1,5 @@
 import { errorOf, QstampError } from './errors.ts';
-import type { Call, Exchange } from './exchange.ts';
+import type { Answered, Call, Exchange } from './exchange.ts';
 
 /** The outcome of one item in a list: the result, or the error. */
 export type Outcome<Made> =
@@ -7,10 +7,11 @@ export type Outcome<Made> =
   | { readonly made?: undefined; readonly error: QstampError };
 
 /** Converts an item in the answer to a list. An item with `index` and `status` is an error, any other item is a result. */
-function outcomeOf<Made>(item: Readonly<Record<string, unknown>>): Outcome<Made> {
+function outcomeOf<Made>(item: Answered<Readonly<Record<string, unknown>>>): Outcome<Made> {
   const { index, status, retry_after_seconds: wait } = item;
   if (typeof index !== 'number' || typeof status !== 'number') return { made: item as Made };
-  return { error: errorOf({ status, body: item, retryAfterSeconds: typeof wait === 'number' ? wait : undefined }) };
+  const retryAfterSeconds = typeof wait === 'number' ? wait : undefined;
+  return { error: errorOf({ status, body: item, retryAfterSeconds, requestId: item.lastResponse.requestId }) };
 }
 
 /**

@@ -45,7 +45,22 @@ export type StartOptions = Omit<WorkflowStartRequest, 'briefing_hash'> &
   KeyedOptions &
   ({ readonly briefing: string | Content } | { readonly briefing_hash: string });
 
-export interface OutputOptions extends Omit<WorkflowStampRequest, 'output_hash'>, KeyedOptions {}
+/** The options of an output. */
+export interface OutputOptions extends Omit<WorkflowStampRequest, 'output_hash' | 'output_type'>, KeyedOptions {
+  /**
+   * A label of your choice for the page of the workflow; default `text` for a text, else `file`. The usual ones are `image`, `text`, `audio`,
+   * `video`, `code` and `layout`.
+   */
+  readonly output_type?: string;
+}
+
+export const defaultOutputType = 'file';
+
+/** A text in UTF-8. @throws TypeError if it is no text */
+export function encoded(text: string): Uint8Array<ArrayBuffer> {
+  if (typeof text !== 'string') throw new TypeError(`the text must be a string, not ${typeof text}; stampBytes takes bytes`);
+  return new TextEncoder().encode(text);
+}
 
 /** The optional members of a stamp request. */
 export const saidOf = ({ metadata, callback_url }: Pick<StampOptions, 'metadata' | 'callback_url'>) => ({
@@ -55,6 +70,7 @@ export const saidOf = ({ metadata, callback_url }: Pick<StampOptions, 'metadata'
 
 /** Returns a SHA-256 in lower case. @throws QstampError if the text is not a SHA-256: a stamp of a wrong hash would be useless */
 export function checkedHash(hash: string): string {
+  if (typeof hash !== 'string') throw new TypeError(`a SHA-256 is a string of 64 hexadecimal characters, not ${typeof hash}`);
   const lower = hash.toLowerCase();
   if (/^[0-9a-f]{64}$/.test(lower)) return lower;
   throw new QstampError('a SHA-256 has 64 hexadecimal characters');

@@ -6,6 +6,7 @@ import {
   type ContentOptions,
   checkedHash,
   detailed,
+  encoded,
   type HashToStamp,
   keyedHeaders,
   keyOfPiece,
@@ -51,8 +52,8 @@ export class Stamping<Made> {
   }
 
   /** Stamps a text in UTF-8. */
-  stampText(text: string, options: ContentOptions = {}): Promise<Made> {
-    return this.stampBytes(new TextEncoder().encode(text), options);
+  async stampText(text: string, options: ContentOptions = {}): Promise<Made> {
+    return this.stampBytes(encoded(text), options);
   }
 
   /** Stamps a SHA-256. */

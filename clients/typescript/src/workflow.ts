@@ -14,7 +14,9 @@ import { type Answered, type Call, type CallOptions, type Exchange, waitFor } fr
 import { type Outcome, sendInPieces } from './outcomes.ts';
 import {
   checkedHash,
+  defaultOutputType,
   detailed,
+  encoded,
   endOf,
   type KeyedOptions,
   keyedHeaders,
@@ -57,34 +59,41 @@ export class OutputStamping<Made> {
   }
 
   /** Stamps a hash as the next output. */
-  stampHash(hash: string, options: OutputOptions): Promise<Made> {
+  stampHash(hash: string, options: OutputOptions = {}): Promise<Made> {
     return this.#stamp(async () => checkedHash(hash), options);
   }
 
   /** Stamps a file as the next output; only its hash is sent. */
-  stampFile(file: FileSource, options: OutputOptions): Promise<Made> {
+  stampFile(file: FileSource, options: OutputOptions = {}): Promise<Made> {
     return this.#stamp(() => sha256OfFile(file), options);
   }
 
   /** Stamps bytes as the next output; only their hash is sent. */
-  stampBytes(content: Content, options: OutputOptions): Promise<Made> {
+  stampBytes(content: Content, options: OutputOptions = {}): Promise<Made> {
     return this.#stamp(() => sha256Of(content), options);
   }
 
   /** Stamps a text in UTF-8 as the next output; only its hash is sent. */
-  stampText(text: string, { output_type = 'text', ...options }: Partial<OutputOptions> = {}): Promise<Made> {
-    return this.#stamp(() => sha256Of(new TextEncoder().encode(text)), { output_type, ...options });
+  stampText(text: string, { output_type = 'text', ...options }: OutputOptions = {}): Promise<Made> {
+    return this.#stamp(() => sha256Of(encoded(text)), { output_type, ...options });
   }
 
   /** Stamps many hashes as the next outputs, numbered in this order. Each hash succeeds or fails separately. */
   stampMany(outputs: readonly OutputToStamp[], options: KeyedOptions = {}): Promise<Outcome<Made>[]> {
-    const items = outputs.map(({ output_hash, ...rest }) => ({ ...rest, output_hash: checkedHash(output_hash) }));
+    const items = outputs.map(({ output_hash, output_type = defaultOutputType, ...rest }) => ({
+      ...rest,
+      output_type,
+      output_hash: checkedHash(output_hash),
+    }));
     const isKnown = items.some(({ callback_url }) => callback_url);
     const callOf = (index: number) => this.#call('stamps', { ...options, ...keyOfPiece(options, index) }, isKnown);
     return this.#turns.next(() => sendInPieces<Made>(this.#turns.exchange, items, mostItems.workflow, callOf));
   }
 
-  #stamp(hash: () => Promise<string>, { output_type, output_metadata, callback_url, ...call }: OutputOptions): Promise<Made> {
+  #stamp(
+    hash: () => Promise<string>,
+    { output_type = defaultOutputType, output_metadata, callback_url, ...call }: OutputOptions,
+  ): Promise<Made> {
     return this.#turns.next(async () => {
       const said = { ...(output_metadata && { output_metadata }), ...(callback_url && { callback_url }) };
       const body = { output_hash: await hash(), output_type, ...said };
@@ -104,15 +113,15 @@ export class OutputStamping<Made> {
  */
 export class Workflow extends OutputStamping<Answered<WorkflowStampResponse>> {
   readonly id: string;
-  readonly token: string;
-  /** The answer to the start: it says how long the workflow is open, and to which address the link was mailed. Undefined for a reopened workflow. */
-  readonly started: Answered<WorkflowStartResponse> | undefined;
   /**
    * The same calls, but they return as soon as the service has accepted the output. The result is the id of its stamp, or the output if the
    * idempotency key was used before. `complete()` waits until all accepted outputs are stamped.
    */
   readonly later: OutputStamping<Answered<AcceptedOutput | WorkflowStampResponse>>;
   readonly #turns: Turns;
+  // These are private, so that a workflow in a log does not show its token.
+  readonly #token: string;
+  readonly #started: Answered<WorkflowStartResponse> | undefined;
 
   constructor(access: Access, { workflow_id, workflow_token }: WorkflowAccess, started?: Answered<WorkflowStartResponse>) {
     const headers = { authorization: `Workflow ${workflow_token}` };
@@ -136,9 +145,22 @@ export class Workflow extends OutputStamping<Answered<WorkflowStampResponse>> {
     super(turns);
     this.#turns = turns;
     this.later = new OutputStamping(turns, withoutWaiting);
-    this.started = started;
     this.id = workflow_id;
-    this.token = workflow_token;
+    this.#token = workflow_token;
+    this.#started = started;
+  }
+
+  /** Keep it secret. It is shown only once, and only it gives access to this workflow. */
+  get token(): string {
+    return this.#token;
+  }
+
+  /**
+   * The answer to the start: it says how long the workflow is open, and to which address the link was mailed. It has the token too. Undefined for a
+   * reopened workflow.
+   */
+  get started(): Answered<WorkflowStartResponse> | undefined {
+    return this.#started;
   }
 
   /** The URL of the workflow's public page. */

@@ -6,9 +6,16 @@ import { stampTiers } from '../../shared/domain/stamp.ts';
 import type { Client } from '../client.ts';
 import { type Context, metadataOption, type Program } from '../command.ts';
 import { CommandFailure, exitCodes, misuse } from '../failure.ts';
-import { type DigestedInput, digestInput, readText, saveFile, saveJson, standardInput } from '../local-files.ts';
-import { filesOf, folderRule } from '../operands.ts';
-import { describeStampRecord, isStampRecordPath, readStampRecord, type StampRecord, stampedPathOf, stampRecordPathOf } from '../records.ts';
+import { type DigestedInput, digestInput, saveFile, saveJson, standardInput } from '../local-files.ts';
+import { filesOf, stampedFolderRule } from '../operands.ts';
+import {
+  describeStampRecord,
+  isStampRecordPath,
+  placeOfEarlier,
+  readStampRecord,
+  type StampRecord,
+  stampRecordPathOf,
+} from '../records.ts';
 import { forEachFile, readableSize, withMilliseconds } from '../terminal.ts';
 
 const mostAtATime = 4;
@@ -19,7 +26,7 @@ export function addStampCommand(program: Program, context: Context): void {
     .description(
       'stamp files, or - for standard input; each stamp is saved as FILE.qstamp.json\n\n' +
         'A file that was stamped before keeps its stamp, because an older stamp proves more. The stamp of standard ' +
-        `input is saved as stdin-HASH.qstamp.json; keep it beside the content.\n${folderRule}\nEach file is printed when it is done, so their order may differ.`,
+        `input is saved as stdin-HASH.qstamp.json; keep it beside the content.\n${stampedFolderRule}\nEach file is printed when it is done, so their order may differ.`,
     )
     .argument('<FILE|FOLDER...>')
     .addOption(
@@ -113,7 +120,9 @@ function checkUnchanged(record: StampRecord, { imprint }: DigestedInput, recordP
   if (record.sha256 === imprint.digest) return;
   throw new CommandFailure(
     exitCodes.file,
-    `the file has changed since it was ${describeStampRecord(record)} (${recordPath}); --force replaces that stamp`,
+    `the file has changed since it was ${describeStampRecord(record)} (${recordPath})`,
+    {},
+    { command: '--force replaces that stamp', tool: 'save it under another name to stamp it as it is now' },
   );
 }
 
@@ -123,15 +132,6 @@ async function requestStamp(input: DigestedInput, { tier, metadata }: StampOptio
   const stamp = await (content === undefined ? client.stampHash(imprint.digest, options) : client.sealContent(content, options));
   if (stamp.content_sha256 === imprint.digest) return stamp;
   throw new CommandFailure(exitCodes.file, 'the service stamped different content');
-}
-
-/** The path where an earlier stamp is kept when a new stamp replaces it. @throws CommandFailure if another file has this path */
-async function placeOfEarlier(record: StampRecord, recordPath: string): Promise<string> {
-  const label = record.kind === 'stamp' ? record.stamp.tier : 'workflow';
-  const place = stampRecordPathOf(`${stampedPathOf(recordPath)}.${label}`);
-  const there = await readText(place);
-  if (there === undefined || there === (await readText(recordPath))) return place;
-  throw new CommandFailure(exitCodes.file, `the earlier stamp cannot be kept, because ${place} exists`);
 }
 
 /** Describes the answer of the service. It is not verified here; `qstamp verify` verifies it. */

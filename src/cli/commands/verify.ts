@@ -19,7 +19,8 @@ export function addVerifyCommand(program: Program, context: Context): void {
         'Verifies on this machine and sends nothing, unless you give --online. The stamp of FILE is FILE.qstamp.json, FILE.tsr, ' +
         'FILE.tst or FILE.ers; FILE.asics contains both. A token is base64; an id needs --online.\n' +
         'BUNDLE.zip is the evidence of a workflow; FOLDER may be the same, unpacked. If you name a bundle, the command looks for the other files in it, ' +
-        'as outputs or as the briefing. It is enough if one bundle has the file. A file that is in none is verified by the stamp beside it.\n' +
+        'as outputs or as the briefing. It is enough if one bundle has the file. A file that is in none is verified by the stamp beside it. ' +
+        'A stamp beside BUNDLE.zip is verified too.\n' +
         'With --trusted-list, time-stamps are judged by trusted lists of the EU too, and the verdict says whether they are qualified. A service that a list ' +
         'grants needs no other trust anchor. The list must be signed with a certificate of --list-signers, or with one that a list of lists among the ' +
         'files names. A bundle may have its lists in it: then --list-signers is enough. Of several lists of a country the newest counts, and if two have one number and different contents, none does.\n' +
@@ -52,6 +53,8 @@ interface VerifyOptions extends TrustOptions, ListOptions {
 export async function verifyAll(operands: readonly string[], options: VerifyOptions, context: Context): Promise<void> {
   const { terminal, connect, stdin, anchorsFolder } = context;
   const { token, proof } = options;
+  // Opened first, so that a fault in the user's trust anchors is noticed before long work, and does not look like a fault in a bundle.
+  const trust = await openTrust(anchorsFolder, options);
   const { files: names, inFolders } = await filesOf(operands, terminal, isBundleFolder);
   if (token !== undefined && names.length > 1) throw misuse('--token is the stamp of one file');
   if (proof !== undefined && names.length > 1) throw misuse('--proof takes one file');
@@ -63,7 +66,6 @@ export async function verifyAll(operands: readonly string[], options: VerifyOpti
   const files = names.filter((name) => !bundles.includes(name));
   const stamped = bundles.length > 0 ? await verifyBundles(bundles, files, options, context, given) : files;
   const client = options.online ? connect() : undefined;
-  const trust = await openTrust(anchorsFolder, options);
   const { lists } = given;
   let place = 0;
   let shown = '';
@@ -78,10 +80,11 @@ export async function verifyAll(operands: readonly string[], options: VerifyOpti
       nowMs: Date.now(),
     };
     const { json, line, details: own, verdict, sign, code, word } = await judgeOperand(name, options, judging);
-    const details = bundles.length > 0 ? ['in no bundle that you named: judged by the stamp beside it', ...own] : own;
+    const isInNone = bundles.length > 0 && files.includes(name);
+    const details = isInNone ? ['in no bundle that you named: judged by the stamp beside it', ...own] : own;
     // For a folder, these lines are usually the same for all files.
-    const isRepeated = verdict === 'valid' && details.join('\n') === shown;
-    shown = details.join('\n');
+    const isRepeated = verdict === 'valid' && JSON.stringify(details) === shown;
+    shown = JSON.stringify(details);
     terminal.result(json, line, isRepeated ? ['details as above'] : details, sign);
     terminal.count(word, code);
   });

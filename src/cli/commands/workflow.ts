@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { WorkflowStateResponse } from '../../shared/contract/workflow.ts';
@@ -6,11 +7,12 @@ import type { Client } from '../client.ts';
 import { type Context, confirm, metadataOption, type Program } from '../command.ts';
 import { about, CommandFailure, exitCodes, misuse } from '../failure.ts';
 import { digestFile, digestInput, readText, saveFile, saveJson } from '../local-files.ts';
-import { filesOf, folderRule } from '../operands.ts';
+import { filesOf, stampedFolderRule } from '../operands.ts';
 import {
   describeStampRecord,
   isStampRecordPath,
   openWorkflow,
+  placeOfEarlier,
   readStampRecord,
   type StampRecord,
   stampRecordPathOf,
@@ -60,14 +62,15 @@ export async function startWorkflow(options: StartOptions, { terminal, connect, 
   const metadata = title === undefined ? given : { ...given, title, public: true };
   const client = connect();
   if ((await readText(path)) !== undefined) {
-    throw new CommandFailure(exitCodes.file, `${path} already contains a workflow; --workflow names another file`);
+    const advice = { command: '--workflow names another file', tool: 'the argument workflow names another file' };
+    throw new CommandFailure(exitCodes.file, `${path} already contains a workflow`, {}, advice);
   }
   const hashFile = (file: string) => about(`--briefing ${file}`, () => digestInput(file, stdin));
   const briefing_hash = briefing === undefined ? briefingHash : (await hashFile(briefing)).imprint.digest;
   if (briefing_hash === undefined) throw misuse('one of --briefing and --briefing-hash is needed');
   const request = { user_email: email, agent_id: agent, briefing_hash, tier, ...(metadata && { briefing_metadata: metadata }) };
   const { workflow_token, ...started } = await client.startWorkflow(request);
-  const { workflow_id, expires_at } = started;
+  const { workflow_id, expires_at, page_url } = started;
   const saved: WorkflowFile = { qstamp: 1, kind: 'workflow', service: client.baseUrl, workflow_id, workflow_token, expires_at };
   await saveJson(path, saved, {
     overwrite: false,
@@ -76,6 +79,8 @@ export async function startWorkflow(options: StartOptions, { terminal, connect, 
   });
   terminal.result({ ...started, briefing_hash, saved: path }, `workflow ${workflow_id} started, until ${withMilliseconds(expires_at)}`, [
     `a link to confirm is mailed to ${started.otp_sent_to}`,
+    page_url !== undefined && `its page, which you can give to the client: ${client.addressOf(page_url)}`,
+    `files can be added ${tier === 'standard' ? 'now' : 'when the client has opened this link'}`,
     `its workflow token is in ${path}: keep this file, and keep it secret`,
   ]);
 }
@@ -92,13 +97,14 @@ function addAdd(group: Program, context: Context): void {
     .description(
       'stamp outputs, in this order; each is saved as FILE.qstamp.json\n\n' +
         'The command stops at the first failure, so that no output takes the place of another. Run it again with the same folder, and ' +
-        `it goes on where it stopped: files of a folder that are outputs of this workflow already are left out.\n${folderRule}`,
+        'it goes on where it stopped: files of a folder that are outputs of this workflow already are left out. An earlier ' +
+        `stamp of a file is kept as FILE.basic.qstamp.json, or FILE.workflow.qstamp.json if it was an output of another workflow.\n${stampedFolderRule}`,
     )
     .argument('<FILE|FOLDER...>')
     .option('--type <TYPE>', 'image, text, audio, video, code, layout or another (default: from the file name)')
     .addOption(metadataOption('stored with the output'))
     .option('--show-name', 'show the name of the file on the public page of the workflow')
-    .option('--force', 'replace existing stamps')
+    .option('--force', 'replace existing stamps, also those of outputs of this workflow')
     .addOption(workflowOption)
     .action((operands, options) => addOutputs(operands, options, context));
 }
@@ -106,17 +112,19 @@ function addAdd(group: Program, context: Context): void {
 interface AddOptions extends Omit<OutputOptions, 'workflow' | 'skipsOutputs'> {
   /** The path of the workflow file. */
   readonly workflow?: string;
+  /** By default, it holds for the files of folders. */
+  readonly skipsOutputs?: true;
 }
 
 /** Stamps outputs one after the other, because the workflow also proves their order (W8). It stops at the first failure. */
-export async function addOutputs(operands: readonly string[], options: AddOptions, { terminal, connect }: Tools): Promise<void> {
-  const client = connect();
-  const workflow = await openWorkflow(options.workflow);
+export async function addOutputs(operands: readonly string[], options: AddOptions, tools: Tools): Promise<void> {
+  const { terminal } = tools;
+  const { workflow, client } = await reachWorkflow(options.workflow, tools);
   const { files, inFolders } = await filesOf(operands, terminal);
   if (options.force && inFolders.size > 0) throw misuse('--force replaces stamps, so it takes files and not folders');
   if (terminal.exitCode() !== exitCodes.ok) return;
   for (const path of files) {
-    const added = { ...options, workflow, skipsOutputs: inFolders.has(path) };
+    const added = { ...options, workflow, skipsOutputs: options.skipsOutputs ?? inFolders.has(path) };
     if (terminal.exitCode() !== exitCodes.ok) terminal.count(notTried);
     else await addOutput(path, added, client, terminal).catch((error) => terminal.problem(path, error));
   }
@@ -140,14 +148,18 @@ async function addOutput(path: string, options: OutputOptions, client: Client, t
   if (isStampRecordPath(path)) throw new CommandFailure(exitCodes.file, 'this is already a stamp');
   const recordPath = stampRecordPathOf(path);
   const existing = force ? undefined : await readStampRecord(recordPath);
-  if (existing?.kind === 'workflow_output' && options.skipsOutputs && (await isOutputOf(workflow, existing, path, terminal))) {
+  const own = existing?.kind === 'workflow_output' && existing.workflow_id === workflow.workflow_id ? existing : undefined;
+  if (own && options.skipsOutputs && own.sha256 === (await digestFile(path, { onBytes: terminal.track(path) })).imprint.digest) {
     // An earlier run may have ended before it had the token.
-    if (existing.token === null) await addToken(existing, recordPath, client);
+    if (own.token === null) await addToken(own, recordPath, client);
     const found = { file: path, saved: recordPath, already_stamped: true };
-    return terminal.done('already stamped', found, `${path}: ${describeStampRecord(existing)}, before this`);
+    return terminal.done('already stamped', found, `${path}: ${describeStampRecord(own)}, before this`);
   }
-  if (existing)
-    throw new CommandFailure(exitCodes.file, `it was ${describeStampRecord(existing)} (${recordPath}); --force stamps it again`);
+  if (own) {
+    const advice = { command: '--force stamps it again', tool: 'save a changed result under another name to add it' };
+    throw new CommandFailure(exitCodes.file, `it was ${describeStampRecord(own)} (${recordPath})`, {}, advice);
+  }
+  const earlier = existing && (await placeOfEarlier(existing, recordPath));
   const output_type = options.type ?? outputTypeOf(path);
   const { imprint, bytes } = await digestFile(path, { onBytes: terminal.track(path) });
   const sha256 = imprint.digest;
@@ -157,10 +169,15 @@ async function addOutput(path: string, options: OutputOptions, client: Client, t
   const record: SavedOutput = { ...common, kind: 'workflow_output', workflow_id, output, token: null };
   const named = `output ${output.sequence_number}`;
   // The record is saved before the token is fetched: if fetching fails, the user still knows that the output is stamped.
-  await saveJson(recordPath, record, { overwrite: force === true, what: `${named} was stamped but not saved` });
+  const what = `${named} was stamped but not saved`;
+  if (earlier) await about(what, async () => saveFile(earlier, [await readFile(recordPath)], { overwrite: true }));
+  await saveJson(recordPath, record, { overwrite: force === true || earlier !== undefined, what });
   await addToken(record, recordPath, client);
   const line = `${path} (${readableSize(bytes)}): ${named} (${output_type}), saved as ${recordPath}`;
-  terminal.done('stamped', { file: path, saved: recordPath, sha256, output_type, ...output }, line);
+  const kept = earlier !== undefined && { earlier };
+  terminal.done('stamped', { file: path, saved: recordPath, sha256, output_type, ...output, ...kept }, line, [
+    kept && `the earlier stamp is kept as ${kept.earlier}`,
+  ]);
 }
 
 /**
@@ -169,16 +186,11 @@ async function addOutput(path: string, options: OutputOptions, client: Client, t
  */
 async function addToken(record: SavedOutput, recordPath: string, client: Client): Promise<void> {
   const named = `output ${record.output.sequence_number}`;
-  const missing = `${named} was stamped and saved, and --online verifies it, but its time-stamp token could not be fetched`;
+  const missing = `${named} was stamped and saved, and the service verifies it, but its time-stamp token could not be fetched`;
   const token = await about(missing, () => client.fetchToken(record.output.stamp_token_id));
   const what = `the time-stamp token of ${named} was not saved`;
   if (token) await saveJson(recordPath, { ...record, token: token.toString('base64') }, { overwrite: true, what });
 }
-
-/** Whether a record is that of this file, as it is now, in this workflow. */
-const isOutputOf = async (workflow: WorkflowFile, record: SavedOutput, path: string, terminal: Terminal): Promise<boolean> =>
-  record.workflow_id === workflow.workflow_id &&
-  record.sha256 === (await digestFile(path, { onBytes: terminal.track(path) })).imprint.digest;
 
 const extensionsOf: Readonly<Record<string, readonly string[]>> = {
   image: ['avif', 'bmp', 'gif', 'heic', 'jpeg', 'jpg', 'png', 'svg', 'tif', 'tiff', 'webp'],
@@ -194,7 +206,7 @@ function outputTypeOf(path: string): string {
   const extension = extname(path).slice(1).toLowerCase();
   const found = Object.entries(extensionsOf).find(([, extensions]) => extensions.includes(extension))?.[0];
   if (found !== undefined) return found;
-  throw misuse('its file name does not show its type; give it with --type');
+  throw misuse('its file name does not show its type', { command: 'give it with --type', tool: 'give it as output_type' });
 }
 
 /** The commands that ask the service one thing about a workflow. */
@@ -205,49 +217,76 @@ function addRequests(group: Program, context: Context): void {
   );
 
   add('resend', 'mail a new link to confirm; the old one ends').action(async ({ workflow: file }) => {
-    const { terminal, connect } = context;
-    const workflow = await openWorkflow(file);
-    const answer = await connect().resendLink(workflow);
-    terminal.result(answer, `workflow ${workflow.workflow_id}: a new link is mailed to ${answer.otp_sent_to}; the old one has ended`);
+    const { workflow, client } = await reachWorkflow(file, context);
+    const answer = await client.resendLink(workflow);
+    context.terminal.result(
+      answer,
+      `workflow ${workflow.workflow_id}: a new link is mailed to ${answer.otp_sent_to}; the old one has ended`,
+    );
   });
 
-  add('complete', 'close the workflow: a Merkle root over all outputs is stamped').action(({ workflow }) =>
-    completeWorkflow(workflow, context),
-  );
+  add('complete', 'close the workflow: a Merkle root over all outputs is stamped')
+    .option('--yes', 'do not ask before a workflow without outputs is closed')
+    .action((options) => completeWorkflow(options.workflow, (question) => confirm(options, context.ask, question), context));
 }
 
 /** What the commands about a workflow need. */
 type Tools = Pick<Context, 'terminal' | 'connect'>;
 
-/** Shows the state of the workflow of a workflow file. */
-export async function showState(file: string | undefined, { terminal, connect }: Tools): Promise<void> {
-  const client = connect();
-  const state = await client.readWorkflow(await openWorkflow(file));
-  const { workflow_id, status, output_count, tier } = state;
-  const line = `the service says: workflow ${workflow_id} is ${stateNames[status] ?? status}, ${countOf(output_count, 'output')}, tier ${tier}`;
-  terminal.result(state, line, detailsOf(state, client.addressOf(state.verify_url)));
+/** Opens the workflow of a workflow file, and a client for its service: only this service knows the workflow, so QSTAMP_URL does not count. */
+async function reachWorkflow(file: string | undefined, { terminal, connect }: Tools) {
+  const workflow = await openWorkflow(file);
+  const client = connect(workflow.service);
+  const { baseUrl, otherUrl } = client;
+  if (otherUrl !== undefined)
+    terminal.note(`this workflow is at ${baseUrl}, as its file says; QSTAMP_URL (${otherUrl}) does not count here`);
+  return { workflow, client };
 }
 
-/** Closes the workflow of a workflow file. */
-export async function completeWorkflow(file: string | undefined, { terminal, connect }: Tools): Promise<void> {
-  const client = connect();
-  const completed = await client.completeWorkflow(await openWorkflow(file));
+/** Shows the state of the workflow of a workflow file. */
+export async function showState(file: string | undefined, tools: Tools): Promise<void> {
+  const { workflow, client } = await reachWorkflow(file, tools);
+  const state = await client.readWorkflow(workflow);
+  const { workflow_id, status, output_count, tier } = state;
+  const line = `the service says: workflow ${workflow_id} is ${stateNames[status] ?? status}, ${countOf(output_count, 'output')}, tier ${tier}`;
+  tools.terminal.result(state, line, detailsOf(state, client.addressOf(state.verify_url)));
+}
+
+/**
+ * Closes the workflow of a workflow file.
+ *
+ * @param allowEmpty called before a workflow without outputs is closed, which is probably a mistake. It throws if the workflow stays open
+ */
+export async function completeWorkflow(
+  file: string | undefined,
+  allowEmpty: (question: string) => Promise<void>,
+  tools: Tools,
+): Promise<void> {
+  const { workflow, client } = await reachWorkflow(file, tools);
+  const state = await client.readWorkflow(workflow);
+  if (state.output_count === 0 && isOpen(state)) {
+    await allowEmpty(`Workflow ${workflow.workflow_id} has no outputs. Close it? Nothing can be added afterwards.`);
+  }
+  const completed = await client.completeWorkflow(workflow);
   const { workflow_id, output_count, completed_at, verify_url } = completed;
   const line = `the service completed workflow ${workflow_id} at ${withMilliseconds(completed_at)} with ${countOf(output_count, 'output')}`;
-  terminal.result(completed, line, [`anyone may check it at ${client.addressOf(verify_url)}`]);
+  tools.terminal.result(completed, line, [`anyone may check it at ${client.addressOf(verify_url)}`]);
 }
 
 const stateNames: Readonly<Record<string, string>> = { pending: 'waiting for the client' };
 
+const isOpen = ({ status }: WorkflowStateResponse): boolean => status !== 'completed' && status !== 'expired';
+
 function detailsOf(state: WorkflowStateResponse, page: string): readonly Line[] {
-  const { status, agent_id, merkle_root, confirmed_at, completed_at } = state;
-  const isOpen = status !== 'completed' && status !== 'expired';
+  const { agent_id, merkle_root, confirmed_at, completed_at } = state;
   return [
     agent_id !== undefined && agent_id !== erased && `agent ${agent_id}`,
     mailOf(state),
     `started at ${withMilliseconds(state.created_at)}`,
     confirmed_at === null ? 'e-mail address not confirmed' : `e-mail address confirmed at ${withMilliseconds(confirmed_at)}`,
-    completed_at === null ? isOpen && `open until ${withMilliseconds(state.expires_at)}` : `completed at ${withMilliseconds(completed_at)}`,
+    completed_at === null
+      ? isOpen(state) && `open until ${withMilliseconds(state.expires_at)}`
+      : `completed at ${withMilliseconds(completed_at)}`,
     merkle_root !== null && `Merkle root ${merkle_root}`,
     `page ${page}`,
   ];
@@ -278,14 +317,19 @@ function addBundle(group: Program, context: Context): void {
     .action(async (id, options) => {
       if (id !== undefined && options.workflow !== undefined) throw misuse('name one workflow');
       if (id !== undefined && !uuidPattern.test(id)) throw misuse(`"${id}" is not the id of a workflow`);
-      const workflowId = id ?? (await openWorkflow(options.workflow)).workflow_id;
-      await saveBundle(workflowId, options.out ?? `workflow-${workflowId}.zip`, context);
+      if (id !== undefined) await saveBundle(id, options.out, context.connect(), context);
+      else await saveOwnBundle(options.workflow, options.out, context);
     });
 }
 
-/** Saves the evidence of a completed workflow. */
-export async function saveBundle(workflowId: string, path: string, { terminal, connect }: Tools): Promise<void> {
-  const client = connect();
+/** Saves the evidence of the completed workflow of a workflow file. */
+export async function saveOwnBundle(file: string | undefined, path: string | undefined, tools: Tools): Promise<void> {
+  const { workflow, client } = await reachWorkflow(file, tools);
+  await saveBundle(workflow.workflow_id, path, client, tools);
+}
+
+async function saveBundle(workflowId: string, given: string | undefined, client: Client, { terminal }: Tools): Promise<void> {
+  const path = given ?? `workflow-${workflowId}.zip`;
   const onBytes = terminal.track(path);
   async function* download() {
     for await (const chunk of client.fetchBundle(workflowId)) {
@@ -297,13 +341,13 @@ export async function saveBundle(workflowId: string, path: string, { terminal, c
   terminal.result(
     { workflow_id: workflowId, bundle: path, bytes },
     `workflow ${workflowId}: its evidence is saved as ${path} (${readableSize(bytes)})`,
-    [`"qstamp verify ${path} FILE..." verifies it`],
+    [{ command: `"qstamp verify ${path} FILE..." verifies it`, tool: 'verify_file verifies it' }],
   );
 }
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-function addRedact(group: Program, { terminal, connect, ask }: Context): void {
+function addRedact(group: Program, context: Context): void {
   const personal = "the e-mail address, the agent's id and all metadata (also title and file names)";
   group
     .command('redact')
@@ -314,10 +358,10 @@ function addRedact(group: Program, { terminal, connect, ask }: Context): void {
     .option('--yes', 'do not ask')
     .addOption(workflowOption)
     .action(async (options) => {
-      const workflow = await openWorkflow(options.workflow);
+      const { workflow, client } = await reachWorkflow(options.workflow, context);
       const { workflow_id } = workflow;
-      await confirm(options, ask, `Erase ${personal} of workflow ${workflow_id}? This cannot be undone.`);
-      const redacted = await connect().redactWorkflow(workflow);
-      terminal.result(redacted, `workflow ${workflow_id}: the service erased ${personal}; outputs and proofs stay`);
+      await confirm(options, context.ask, `Erase ${personal} of workflow ${workflow_id}? This cannot be undone.`);
+      const redacted = await client.redactWorkflow(workflow);
+      context.terminal.result(redacted, `workflow ${workflow_id}: the service erased ${personal}; outputs and proofs stay`);
     });
 }

@@ -44,7 +44,7 @@ describe('tiers and states', () => {
     const pageOf = async () => mainText(await (await service.fetch(`/workflow/${workflow.id}`)).text());
     expect(await pageOf()).toMatch(/recorded no file for .* yet.*This is a test record, with test stamps of the provider mock/s);
     const link = await mail.linkFor(workflow.id);
-    expect(link).toMatch(/^https:\/\/stamps\.example\/api\/v1\/workflow\//);
+    expect(link).toMatch(/^https:\/\/stamps\.example\/c\//);
     expect(mainText(await (await fetch(hereOf(link))).text())).toContain('makes test stamps only');
     const { status, body } = await stampOutput(service, workflow);
     expect([status, body]).toMatchObject([201, { verify_url: `${address}#output-1`, workflow_anchor_url: address }]);

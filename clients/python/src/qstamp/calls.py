@@ -145,11 +145,11 @@ def is_unfinished(response: httpx.Response) -> bool:
 
 def refusal_of(response: httpx.Response) -> ServiceError:
     body = json_of(response)
-    return error_of(response.status_code, body if isinstance(body, dict) else {}, retry_after(response))
+    return error_of(response.status_code, body if isinstance(body, dict) else {}, retry_after(response), request_id_of(response))
 
 
 def outcome_of(item: Any, manner: Manner[T], response: httpx.Response) -> Outcome[T]:
     """An item in the answer to a list: the result, or an error with its `index` and `status`."""
     if isinstance(item, dict) and "index" in item and "status" in item:
-        return Outcome(error=error_of(item["status"], item, item.get("retry_after_seconds")))
+        return Outcome(error=error_of(item["status"], item, item.get("retry_after_seconds"), request_id_of(response)))
     return Outcome(made=answered(manner.read(item), response))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -30,13 +31,24 @@ def opened(file: FileSource, mode: str = "rb") -> Iterator[BinaryIO]:
     if isinstance(file, (str, os.PathLike)):
         with open(file, mode) as there:
             yield cast(BinaryIO, there)
+    elif isinstance(file, io.TextIOBase):
+        raise TypeError("the file is open as text: open it in binary mode, such as open(path, 'rb')")
     else:
         yield file
 
 
 def sha256_of(content: Bytes) -> str:
     """SHA-256 of bytes, 64 lower-case hexadecimal characters."""
+    if isinstance(content, str):
+        raise TypeError("the content must be bytes; stamp_text takes a text, stamp_file a path")
     return hashlib.sha256(content).hexdigest()
+
+
+def encoded(text: str) -> bytes:
+    """A text in UTF-8."""
+    if not isinstance(text, str):
+        raise TypeError(f"the text must be a str, not {type(text).__name__}; stamp_bytes takes bytes")
+    return text.encode()
 
 
 def sha256_of_file(file: FileSource) -> str:
@@ -56,6 +68,8 @@ def read_whole(file: FileSource) -> bytes:
 
 def checked_hash(sha256: str) -> str:
     """A SHA-256 in the form of the service. Raises QstampError for anything else: a stamp of a wrong hash would be useless."""
+    if not isinstance(sha256, str):
+        raise TypeError(f"a SHA-256 is a str of 64 hexadecimal characters, not {type(sha256).__name__}")
     lower = sha256.lower()
     if not re.fullmatch("[0-9a-f]{64}", lower):
         raise QstampError("a SHA-256 has 64 hexadecimal characters")
@@ -67,7 +81,7 @@ class OutputToStamp:
     """An item of a list of outputs: its hash and type."""
 
     output_hash: str
-    output_type: str
+    output_type: str = "file"
     output_metadata: Mapping[str, Any] | None = None
     callback_url: str | None = None
     """Receives a signed webhook about the output; only with a service token."""

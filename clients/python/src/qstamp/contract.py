@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .answer import Answer
@@ -126,6 +126,9 @@ class VerificationResult(Answer):
     advice: str | None = None
     """one sentence: what you can do about the reason; only if there is something"""
 
+    def __bool__(self) -> bool:
+        return self.valid
+
 
 @dataclass(frozen=True, kw_only=True)
 class QualifiedVerdict:
@@ -166,7 +169,7 @@ class EvidenceRenewal(Answer):
 @dataclass(frozen=True, kw_only=True)
 class WorkflowStartResponse(Answer):
     workflow_id: str
-    workflow_token: str
+    workflow_token: str = field(repr=False)
     """opaque bearer token, returned only once"""
     otp_sent_to: str
     expires_at: str

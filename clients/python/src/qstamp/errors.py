@@ -26,20 +26,18 @@ class ServiceError(QstampError):
     whole answer.
     """
 
-    def __init__(self, status: int, body: dict[str, Any], retry_after: float | None = None) -> None:
+    def __init__(self, status: int, body: dict[str, Any], retry_after: float | None = None, request_id: str | None = None) -> None:
         super().__init__(f"{status}: {_sentence_of(body.get('detail'))}")
         self.status = status
         self.body = body
         self.retry_after = retry_after
         """Seconds to wait, if the service says so."""
+        self.request_id = _text(body.get("request_id")) or request_id
+        """From the body, or else from the header X-Request-Id: the body of a 422 has none."""
 
     @property
     def code(self) -> ErrorCode | str | None:
         return _text(self.body.get("code"))
-
-    @property
-    def request_id(self) -> str | None:
-        return _text(self.body.get("request_id"))
 
 
 class InvalidRequest(ServiceError):
@@ -122,9 +120,9 @@ _KINDS: dict[int, type[ServiceError]] = {
 }
 
 
-def error_of(status: int, body: dict[str, Any], retry_after: float | None = None) -> ServiceError:
+def error_of(status: int, body: dict[str, Any], retry_after: float | None, request_id: str | None) -> ServiceError:
     """The error for a refusal, with the service's sentence."""
-    return _KINDS.get(status, ServiceError)(status, body, retry_after)
+    return _KINDS.get(status, ServiceError)(status, body, retry_after, request_id)
 
 
 def _text(value: object) -> str | None:

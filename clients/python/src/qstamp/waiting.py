@@ -26,3 +26,8 @@ async_work = asyncio.to_thread
 def work(do: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Runs it here."""
     return do(*args, **kwargs)
+
+
+def not_after(deadline: float | None, seconds: float) -> float:
+    """A pause of so many seconds, but not after a deadline of the monotonic clock."""
+    return seconds if deadline is None else max(0.0, min(seconds, deadline - time.monotonic()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -27,7 +28,7 @@ from ..contract import (
 )
 from ..errors import QstampError
 from ..verdict import reason_code_of
-from ..waiting import async_sleep, async_work
+from ..waiting import async_sleep, async_work, not_after
 from .exchange import AsyncExchange
 from .stamping import AsyncStamping
 from .workflow import AsyncWorkflow
@@ -117,16 +118,16 @@ class AsyncQstamp(AsyncStamping[StampToken]):
             result = await self._verify(stamp_id, wait)
             if reason_code_of(result) != "unknown_token_id":
                 return result
-            pause = max(0.0, asked_at + _LOOK - time.monotonic())
-            if deadline is not None and time.monotonic() + pause > deadline:
+            if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"the stamp was not made within {timeout} s")
-            await async_sleep(pause)
+            await async_sleep(not_after(deadline, max(0.0, asked_at + _LOOK - time.monotonic())))
 
-    async def verify_token(self, token: str, *, sha256: str | None = None) -> VerificationResult:
-        """The service's verdict on a time-stamp token. With a hash, it also checks whether the token is for this
-        hash.
+    async def verify_token(self, token: str | Bytes, *, sha256: str | None = None) -> VerificationResult:
+        """The service's verdict on a time-stamp token: `token` of a stamp, or the bytes that `fetch_token` returns. With a
+        hash, it also checks whether the token is for this hash.
         """
-        body = {"token": token, **({} if sha256 is None else {"hash": sha256.lower()})}
+        sent = token if isinstance(token, str) else base64.b64encode(token).decode()
+        body = {"token": sent, **({} if sha256 is None else {"hash": sha256.lower()})}
         return await self._exchange.send(Call("POST", "/api/v1/verify/v1/raw?details=true", body=body), VerificationResult)
 
     async def verify_file(self, file: FileSource, stamp: StampToken) -> VerificationResult:
@@ -178,7 +179,7 @@ class AsyncQstamp(AsyncStamping[StampToken]):
 
     async def fetch_bundle(self, workflow_id: str, to: FileSource) -> None:
         """Downloads the public evidence of a completed workflow, a zip file of any size, in parts: to a path, or to a
-        binary file open for writing.
+        binary file open for writing. An existing file is replaced.
         """
         await self._exchange.download(Call("GET", f"/workflow/{quote(workflow_id, safe='')}/evidence.zip", {"accept": "*/*"}), to)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import httpx
 
@@ -37,6 +39,8 @@ C = TypeVar("C", bound="AsyncCaller")
 
 _FIRST_BACK_OFF = 0.25
 
+_log = logging.getLogger("qstamp")
+
 
 class AsyncExchange:
     """Sends requests to one service."""
@@ -57,6 +61,11 @@ class AsyncExchange:
             raise QstampError("the address of the service is missing: give `url`, or set QSTAMP_URL")
         if not url.startswith(("https://", "http://")):
             raise QstampError(f"url must begin with https:// or http://: {url}")
+        # Errors show the address.
+        if httpx.URL(url).userinfo:
+            raise QstampError("url must not have a user or a password; give a header in default_headers")
+        if service_token and not (service_token.isascii() and service_token.isprintable()):
+            raise QstampError("the service token (`service_token`, or QSTAMP_TOKEN) has a character that no service token has")
         self.url = url.rstrip("/")
         self.is_agent = service_token is None
         self.authorization = {} if service_token is None else {"x-service-token": service_token}
@@ -99,14 +108,19 @@ class AsyncExchange:
         return response
 
     async def download(self, call: Call, to: FileSource) -> None:
-        """Writes the answer of a successful call to a path or an open file, in parts. Raises like `fetch`."""
+        """Writes the answer of a successful call to a path or an open file, in parts. A file at the path is replaced at the
+        end, when the answer is whole. Raises like `fetch`.
+        """
         response = await self._answer(call, is_passing, is_streamed=True)
         if not response.is_success:
             raise refusal_of(response)
+        part = f"{os.fspath(to)}.part" if isinstance(to, (str, os.PathLike)) else to
         try:
-            with opened(to, "wb") as file:
+            with opened(part, "wb") as file:
                 async for piece in response.aiter_bytes(PIECE):
                     await async_work(file.write, piece)
+            if isinstance(to, (str, os.PathLike)):
+                os.replace(cast(str, part), to)
         except httpx.TransportError as error:
             raise ServiceUnreachable(f"the answer of {self.url} broke off: {str(error) or type(error).__name__}") from error
         finally:
@@ -154,9 +168,12 @@ class AsyncExchange:
         while True:
             tried_at = time.monotonic()
             try:
-                response = await self.http.send(self._request_of(call), stream=True)
+                response = await self.http.send(self._request_of(call), stream=True, follow_redirects=False)
                 if not (is_streamed and response.is_success):
                     await response.aread()
+            except httpx.LocalProtocolError:
+                # The message has the header, and so perhaps a token.
+                raise QstampError("a header has a value that cannot be sent") from None
             except httpx.TransportError as error:
                 self._report(call, attempt, tried_at, error=type(error).__name__)
                 # If no answer came for so long, a retry is unlikely to succeed.
@@ -186,7 +203,11 @@ class AsyncExchange:
     ) -> None:
         if self._on_attempt is not None:
             path, duration = call.path.partition("?")[0], time.monotonic() - tried_at
-            self._on_attempt(Attempt(call.method, path, attempt, duration, status, request_id, error))
+            try:
+                self._on_attempt(Attempt(call.method, path, attempt, duration, status, request_id, error))
+            except Exception:
+                # The stamp may have been made: a fault in the caller's logs must not lose it.
+                _log.exception("on_attempt failed")
 
     async def _pause(self, attempt: int, told: float | None) -> bool:
         """Waits until the next try. Returns False without waiting if no try is left or the wait would be too long."""

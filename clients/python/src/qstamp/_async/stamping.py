@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 from ..calls import Call, Manner, Outcome, keyed
-from ..content import Bytes, FileSource, HashToStamp, checked_hash, read_whole, sha256_of, sha256_of_file
+from ..content import Bytes, FileSource, HashToStamp, checked_hash, encoded, read_whole, sha256_of, sha256_of_file
 from ..contract import StampTier
 from ..errors import QstampError
 from ..waiting import async_work
@@ -61,8 +61,6 @@ class AsyncStamping(AsyncCaller, Generic[M]):
         idempotency_key: str | None = None,
     ) -> M:
         """Stamps bytes."""
-        if isinstance(content, str):
-            raise QstampError("the content must be bytes; stamp_text takes a text, stamp_file a path")
         sha256 = await async_work(sha256_of, content)
         if not send_content:
             return await self._stamp({"hash": sha256}, tier or "basic", metadata, callback_url, idempotency_key)
@@ -83,7 +81,7 @@ class AsyncStamping(AsyncCaller, Generic[M]):
     ) -> M:
         """Stamps a text in UTF-8."""
         return await self.stamp_bytes(
-            text.encode(),
+            encoded(text),
             tier=tier,
             metadata=metadata,
             send_content=send_content,

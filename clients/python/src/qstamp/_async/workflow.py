@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from ..calls import ACCEPTED_OUTPUT, NUMBERED, Call, Manner, Outcome, keyed
-from ..content import Bytes, FileSource, OutputToStamp, sha256_of, sha256_of_file
+from ..content import Bytes, FileSource, OutputToStamp, encoded, sha256_of, sha256_of_file
 from ..contract import (
     AcceptedOutput,
     WorkflowCompleteResponse,
@@ -19,7 +19,7 @@ from ..contract import (
     WorkflowState,
 )
 from ..errors import QstampError
-from ..waiting import AsyncLock, async_sleep, async_work
+from ..waiting import AsyncLock, async_sleep, async_work, not_after
 from .exchange import AsyncCaller, AsyncExchange
 
 M = TypeVar("M")
@@ -32,7 +32,9 @@ _MOST_OF_A_WORKFLOW = 100
 
 
 class AsyncOutputStamping(AsyncCaller, Generic[M]):
-    """Stamps outputs. They are numbered in the order of the calls, also across tasks or threads."""
+    """Stamps outputs. They are numbered in the order of the calls, also across tasks or threads. `output_type` is a
+    label of your choice for the page of the workflow. The usual ones are image, text, audio, video, code and layout.
+    """
 
     def __init__(self, exchange: AsyncExchange, workflow_id: str, workflow_token: str, turn: AsyncLock, manner: Manner[M]) -> None:
         self._exchange = exchange
@@ -46,7 +48,7 @@ class AsyncOutputStamping(AsyncCaller, Generic[M]):
         self,
         sha256: str,
         *,
-        output_type: str,
+        output_type: str = "file",
         output_metadata: Mapping[str, Any] | None = None,
         callback_url: str | None = None,
         idempotency_key: str | None = None,
@@ -58,7 +60,7 @@ class AsyncOutputStamping(AsyncCaller, Generic[M]):
         self,
         file: FileSource,
         *,
-        output_type: str,
+        output_type: str = "file",
         output_metadata: Mapping[str, Any] | None = None,
         callback_url: str | None = None,
         idempotency_key: str | None = None,
@@ -70,7 +72,7 @@ class AsyncOutputStamping(AsyncCaller, Generic[M]):
         self,
         content: Bytes,
         *,
-        output_type: str,
+        output_type: str = "file",
         output_metadata: Mapping[str, Any] | None = None,
         callback_url: str | None = None,
         idempotency_key: str | None = None,
@@ -88,7 +90,7 @@ class AsyncOutputStamping(AsyncCaller, Generic[M]):
         idempotency_key: str | None = None,
     ) -> M:
         """Stamps a text in UTF-8 as the next output; only its hash is sent."""
-        return await self._stamp(lambda: sha256_of(text.encode()), output_type, output_metadata, callback_url, idempotency_key)
+        return await self._stamp(lambda: sha256_of(encoded(text)), output_type, output_metadata, callback_url, idempotency_key)
 
     async def stamp_many(self, outputs: Iterable[OutputToStamp], *, idempotency_key: str | None = None) -> list[Outcome[M]]:
         """Stamps many hashes as the next outputs, numbered in this order. Each hash succeeds or fails separately."""
@@ -152,9 +154,9 @@ class AsyncWorkflow(AsyncOutputStamping[WorkflowStampResponse]):
                 return state
             if state.status != "pending":
                 raise QstampError(f"the workflow is {state.status}, and the e-mail address was not confirmed")
-            if deadline is not None and time.monotonic() + _LOOK > deadline:
+            if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"the e-mail address was not confirmed within {timeout} s")
-            await async_sleep(_LOOK)
+            await async_sleep(not_after(deadline, _LOOK))
 
     async def complete(self, *, idempotency_key: str | None = None) -> WorkflowCompleteResponse:
         """Closes the workflow under one Merkle root. Completing it again gives the same answer."""

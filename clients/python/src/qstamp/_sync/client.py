@@ -1,8 +1,9 @@
-# Made by `npm run clients` of _async/client.py. Do not edit it. Check: c3bd1bf29c4f17f9d37531410570c987
+# Made by `npm run clients` of _async/client.py. Do not edit it. Check: c593bce91f89875aee47caf98f614611
 """The client of a qstamp service."""
 
 from __future__ import annotations
 
+import base64
 import os
 import time
 from collections.abc import Iterator, Callable, Mapping
@@ -28,7 +29,7 @@ from ..contract import (
 )
 from ..errors import QstampError
 from ..verdict import reason_code_of
-from ..waiting import sleep, work
+from ..waiting import sleep, work, not_after
 from .exchange import Exchange
 from .stamping import Stamping
 from .workflow import Workflow
@@ -118,16 +119,16 @@ class Qstamp(Stamping[StampToken]):
             result = self._verify(stamp_id, wait)
             if reason_code_of(result) != "unknown_token_id":
                 return result
-            pause = max(0.0, asked_at + _LOOK - time.monotonic())
-            if deadline is not None and time.monotonic() + pause > deadline:
+            if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"the stamp was not made within {timeout} s")
-            sleep(pause)
+            sleep(not_after(deadline, max(0.0, asked_at + _LOOK - time.monotonic())))
 
-    def verify_token(self, token: str, *, sha256: str | None = None) -> VerificationResult:
-        """The service's verdict on a time-stamp token. With a hash, it also checks whether the token is for this
-        hash.
+    def verify_token(self, token: str | Bytes, *, sha256: str | None = None) -> VerificationResult:
+        """The service's verdict on a time-stamp token: `token` of a stamp, or the bytes that `fetch_token` returns. With a
+        hash, it also checks whether the token is for this hash.
         """
-        body = {"token": token, **({} if sha256 is None else {"hash": sha256.lower()})}
+        sent = token if isinstance(token, str) else base64.b64encode(token).decode()
+        body = {"token": sent, **({} if sha256 is None else {"hash": sha256.lower()})}
         return self._exchange.send(Call("POST", "/api/v1/verify/v1/raw?details=true", body=body), VerificationResult)
 
     def verify_file(self, file: FileSource, stamp: StampToken) -> VerificationResult:
@@ -179,7 +180,7 @@ class Qstamp(Stamping[StampToken]):
 
     def fetch_bundle(self, workflow_id: str, to: FileSource) -> None:
         """Downloads the public evidence of a completed workflow, a zip file of any size, in parts: to a path, or to a
-        binary file open for writing.
+        binary file open for writing. An existing file is replaced.
         """
         self._exchange.download(Call("GET", f"/workflow/{quote(workflow_id, safe='')}/evidence.zip", {"accept": "*/*"}), to)
 

@@ -1,15 +1,17 @@
-# Made by `npm run clients` of _async/exchange.py. Do not edit it. Check: 42c71abe7dd5505624b7a676bf41c713
+# Made by `npm run clients` of _async/exchange.py. Do not edit it. Check: 04157832f4b8ec76d4e08dcd4c3d34d9
 """Sends requests, with retries."""
 
 from __future__ import annotations
 
 import json
+import logging
+import os
 import random
 import time
 from collections.abc import Iterator, Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import httpx
 
@@ -38,6 +40,8 @@ C = TypeVar("C", bound="Caller")
 
 _FIRST_BACK_OFF = 0.25
 
+_log = logging.getLogger("qstamp")
+
 
 class Exchange:
     """Sends requests to one service."""
@@ -58,6 +62,11 @@ class Exchange:
             raise QstampError("the address of the service is missing: give `url`, or set QSTAMP_URL")
         if not url.startswith(("https://", "http://")):
             raise QstampError(f"url must begin with https:// or http://: {url}")
+        # Errors show the address.
+        if httpx.URL(url).userinfo:
+            raise QstampError("url must not have a user or a password; give a header in default_headers")
+        if service_token and not (service_token.isascii() and service_token.isprintable()):
+            raise QstampError("the service token (`service_token`, or QSTAMP_TOKEN) has a character that no service token has")
         self.url = url.rstrip("/")
         self.is_agent = service_token is None
         self.authorization = {} if service_token is None else {"x-service-token": service_token}
@@ -100,14 +109,19 @@ class Exchange:
         return response
 
     def download(self, call: Call, to: FileSource) -> None:
-        """Writes the answer of a successful call to a path or an open file, in parts. Raises like `fetch`."""
+        """Writes the answer of a successful call to a path or an open file, in parts. A file at the path is replaced at the
+        end, when the answer is whole. Raises like `fetch`.
+        """
         response = self._answer(call, is_passing, is_streamed=True)
         if not response.is_success:
             raise refusal_of(response)
+        part = f"{os.fspath(to)}.part" if isinstance(to, (str, os.PathLike)) else to
         try:
-            with opened(to, "wb") as file:
+            with opened(part, "wb") as file:
                 for piece in response.iter_bytes(PIECE):
                     work(file.write, piece)
+            if isinstance(to, (str, os.PathLike)):
+                os.replace(cast(str, part), to)
         except httpx.TransportError as error:
             raise ServiceUnreachable(f"the answer of {self.url} broke off: {str(error) or type(error).__name__}") from error
         finally:
@@ -155,9 +169,12 @@ class Exchange:
         while True:
             tried_at = time.monotonic()
             try:
-                response = self.http.send(self._request_of(call), stream=True)
+                response = self.http.send(self._request_of(call), stream=True, follow_redirects=False)
                 if not (is_streamed and response.is_success):
                     response.read()
+            except httpx.LocalProtocolError:
+                # The message has the header, and so perhaps a token.
+                raise QstampError("a header has a value that cannot be sent") from None
             except httpx.TransportError as error:
                 self._report(call, attempt, tried_at, error=type(error).__name__)
                 # If no answer came for so long, a retry is unlikely to succeed.
@@ -187,7 +204,11 @@ class Exchange:
     ) -> None:
         if self._on_attempt is not None:
             path, duration = call.path.partition("?")[0], time.monotonic() - tried_at
-            self._on_attempt(Attempt(call.method, path, attempt, duration, status, request_id, error))
+            try:
+                self._on_attempt(Attempt(call.method, path, attempt, duration, status, request_id, error))
+            except Exception:
+                # The stamp may have been made: a fault in the caller's logs must not lose it.
+                _log.exception("on_attempt failed")
 
     def _pause(self, attempt: int, told: float | None) -> bool:
         """Waits until the next try. Returns False without waiting if no try is left or the wait would be too long."""

@@ -1,4 +1,4 @@
-# Made by `npm run clients` of _async/stamping.py. Do not edit it. Check: 1b75efab1de6cc068d2b37f21a3e253c
+# Made by `npm run clients` of _async/stamping.py. Do not edit it. Check: 5e231b17ed944d5ce389774ee7c11029
 """Stamps files, bytes, texts and hashes."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 from ..calls import Call, Manner, Outcome, keyed
-from ..content import Bytes, FileSource, HashToStamp, checked_hash, read_whole, sha256_of, sha256_of_file
+from ..content import Bytes, FileSource, HashToStamp, checked_hash, encoded, read_whole, sha256_of, sha256_of_file
 from ..contract import StampTier
 from ..errors import QstampError
 from ..waiting import work
@@ -62,8 +62,6 @@ class Stamping(Caller, Generic[M]):
         idempotency_key: str | None = None,
     ) -> M:
         """Stamps bytes."""
-        if isinstance(content, str):
-            raise QstampError("the content must be bytes; stamp_text takes a text, stamp_file a path")
         sha256 = work(sha256_of, content)
         if not send_content:
             return self._stamp({"hash": sha256}, tier or "basic", metadata, callback_url, idempotency_key)
@@ -84,7 +82,7 @@ class Stamping(Caller, Generic[M]):
     ) -> M:
         """Stamps a text in UTF-8."""
         return self.stamp_bytes(
-            text.encode(),
+            encoded(text),
             tier=tier,
             metadata=metadata,
             send_content=send_content,

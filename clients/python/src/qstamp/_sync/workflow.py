@@ -1,4 +1,4 @@
-# Made by `npm run clients` of _async/workflow.py. Do not edit it. Check: 3fdb4cb1ea40d3023ada54509e002d8d
+# Made by `npm run clients` of _async/workflow.py. Do not edit it. Check: d3b7acf1942c16c3cec6075adb4efa0c
 """An open workflow."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 from ..calls import ACCEPTED_OUTPUT, NUMBERED, Call, Manner, Outcome, keyed
-from ..content import Bytes, FileSource, OutputToStamp, sha256_of, sha256_of_file
+from ..content import Bytes, FileSource, OutputToStamp, encoded, sha256_of, sha256_of_file
 from ..contract import (
     AcceptedOutput,
     WorkflowCompleteResponse,
@@ -20,7 +20,7 @@ from ..contract import (
     WorkflowState,
 )
 from ..errors import QstampError
-from ..waiting import Lock, sleep, work
+from ..waiting import Lock, sleep, work, not_after
 from .exchange import Caller, Exchange
 
 M = TypeVar("M")
@@ -33,7 +33,9 @@ _MOST_OF_A_WORKFLOW = 100
 
 
 class OutputStamping(Caller, Generic[M]):
-    """Stamps outputs. They are numbered in the order of the calls, also across tasks or threads."""
+    """Stamps outputs. They are numbered in the order of the calls, also across tasks or threads. `output_type` is a
+    label of your choice for the page of the workflow. The usual ones are image, text, audio, video, code and layout.
+    """
 
     def __init__(self, exchange: Exchange, workflow_id: str, workflow_token: str, turn: Lock, manner: Manner[M]) -> None:
         self._exchange = exchange
@@ -47,7 +49,7 @@ class OutputStamping(Caller, Generic[M]):
         self,
         sha256: str,
         *,
-        output_type: str,
+        output_type: str = "file",
         output_metadata: Mapping[str, Any] | None = None,
         callback_url: str | None = None,
         idempotency_key: str | None = None,
@@ -59,7 +61,7 @@ class OutputStamping(Caller, Generic[M]):
         self,
         file: FileSource,
         *,
-        output_type: str,
+        output_type: str = "file",
         output_metadata: Mapping[str, Any] | None = None,
         callback_url: str | None = None,
         idempotency_key: str | None = None,
@@ -71,7 +73,7 @@ class OutputStamping(Caller, Generic[M]):
         self,
         content: Bytes,
         *,
-        output_type: str,
+        output_type: str = "file",
         output_metadata: Mapping[str, Any] | None = None,
         callback_url: str | None = None,
         idempotency_key: str | None = None,
@@ -89,7 +91,7 @@ class OutputStamping(Caller, Generic[M]):
         idempotency_key: str | None = None,
     ) -> M:
         """Stamps a text in UTF-8 as the next output; only its hash is sent."""
-        return self._stamp(lambda: sha256_of(text.encode()), output_type, output_metadata, callback_url, idempotency_key)
+        return self._stamp(lambda: sha256_of(encoded(text)), output_type, output_metadata, callback_url, idempotency_key)
 
     def stamp_many(self, outputs: Iterable[OutputToStamp], *, idempotency_key: str | None = None) -> list[Outcome[M]]:
         """Stamps many hashes as the next outputs, numbered in this order. Each hash succeeds or fails separately."""
@@ -153,9 +155,9 @@ class Workflow(OutputStamping[WorkflowStampResponse]):
                 return state
             if state.status != "pending":
                 raise QstampError(f"the workflow is {state.status}, and the e-mail address was not confirmed")
-            if deadline is not None and time.monotonic() + _LOOK > deadline:
+            if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"the e-mail address was not confirmed within {timeout} s")
-            sleep(_LOOK)
+            sleep(not_after(deadline, _LOOK))
 
     def complete(self, *, idempotency_key: str | None = None) -> WorkflowCompleteResponse:
         """Closes the workflow under one Merkle root. Completing it again gives the same answer."""
