@@ -39,7 +39,7 @@ export function serveAssistant(allowed: readonly string[], context: Context): vo
 
 type InTurn = (work: () => Promise<unknown>) => Promise<unknown>;
 
-/** Assistants call tools in parallel. But results of a workflow are numbered in order, and one stamp may be the last work of two calls. */
+/** Assistants call tools in parallel. Two calls for one file must not make two results, and results are numbered in the order of the calls. */
 function oneAtATime(): InTurn {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
@@ -291,10 +291,7 @@ function allowedIn(folders: readonly string[]) {
 /** The files whose stamp this may be: `a.b` and `a` for `a.b.tsr`. */
 function stampedBeside(path: string): string[] {
   const parts = basename(path).split('.');
-  return parts
-    .slice(1)
-    .map((_, at) => join(dirname(path), parts.slice(0, at + 1).join('.')))
-    .filter((each) => each !== `${dirname(path)}${sep}`);
+  return parts.slice(1).map((_, at) => join(dirname(path), parts.slice(0, at + 1).join('.')));
 }
 
 /** No assistant reads more. The stamps of all files are beside them. */
