@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type FastifyBaseLogger, type FastifyInstance, fastify, LogController } from 'fastify';
+import { addressesUnder } from '../shared/domain/addresses.ts';
 import { operatorOf } from '../shared/views/operator.ts';
 import { registerDocs } from './docs/index.ts';
 import { registerEvidence } from './evidence/index.ts';
@@ -59,7 +60,7 @@ export async function buildApp(tools: ApiTools): Promise<FastifyInstance> {
   registerPathRule(app);
   const context = createContext(app, tools);
   registerJsonBody(app, context.reader);
-  registerViews(app, { operator: operatorOf(config), baseUrl: context.baseUrl });
+  await registerViews(app, { operator: operatorOf(config), addressOf: addressesUnder(config.PUBLIC_BASE_URL) });
   registerDocs(app, context);
 
   const stampTools = openStampTools(tools, openStampJudge(tools));

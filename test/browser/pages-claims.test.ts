@@ -129,9 +129,9 @@ describe('the start page says what stamps of the provider prove', () => {
     const qualified = basis && { status: 'qualified' as const, basis, reason: null };
     const app = Fastify();
     onTestFinished(() => app.close());
-    registerViews(app, {
+    await registerViews(app, {
       operator: { name: 'Acme', url: 'https://acme.example', contact: 'help@acme.example' },
-      baseUrl: () => '',
+      addressOf: String,
     });
     const model = startPageOf('https://stamps.example', { name, qualification, qualified, last_success_at });
     app.get('/', (_, reply) => reply.page('start', model));

@@ -53,7 +53,7 @@ function longWorkflow(long: WorkflowPage, query: { page?: string; find?: string 
 /** Serves every sample page with the views and security headers of the service, without the rest of it. */
 export async function createPageServer(): Promise<FastifyInstance> {
   const app = Fastify();
-  registerViews(app, { operator, baseUrl: () => 'https://stamps.example' });
+  await registerViews(app, { operator, addressOf: String });
   registerSecurityHeaders(app);
   for (const [name, model] of Object.entries(workflowSamples)) {
     const path = `/workflow/${name}`;

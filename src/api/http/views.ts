@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import fastifyView from '@fastify/view';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { encode } from 'uqr';
-import { languageOf } from '../../shared/domain/language.ts';
+import { type Language, languageOf, languages } from '../../shared/domain/language.ts';
 import { createViewEngine, viewsFolder } from '../../shared/views/engine.ts';
 import { type Words, wordsOf } from '../../shared/views/format.ts';
 import type { Operator } from '../../shared/views/operator.ts';
@@ -109,7 +110,7 @@ function qrCode(text: string): { readonly size: number; readonly path: string } 
 }
 
 declare module 'fastify' {
-  interface FastifyReply {
+  interface FastifyReply extends Record<`view_${Language}`, (template: string, model: object) => FastifyReply> {
     /**
      * Answers with a page of `views/`, in the language that the reader's `Accept-Language` likes best. The type of the model depends on the page's name. A
      * model with sentences of its own is a function of the words.
@@ -119,19 +120,27 @@ declare module 'fastify' {
 }
 
 /** Adds `reply.page` and serves the assets. Call it on the root instance, so that every route sees the decorators. */
-export function registerViews(app: FastifyInstance, { operator, baseUrl }: { operator: Operator | null; baseUrl: () => string }): void {
-  const assets = registerAssets(app);
-  const engines = createViewEngine(assets);
-  const common = { operator, qrCode, absolute: (path: string) => baseUrl() + path };
+export async function registerViews(
+  app: FastifyInstance,
+  { operator, addressOf }: { operator: Operator | null; addressOf: (path: string) => string },
+): Promise<void> {
+  const engines = createViewEngine(registerAssets(app));
+  for (const language of languages) {
+    await app.register(fastifyView, {
+      engine: { eta: engines[language] },
+      root: viewsFolder,
+      production: true,
+      defaultContext: { operator, qrCode, addressOf },
+      propertyName: `view_${language}`,
+    });
+  }
   app.decorateReply('page', function page(this: FastifyReply, name: keyof PageModels, model: object | ((words: Words) => object)) {
     // A page shows the current state, so caches must ask again each time. The page of verify-user must not be stored at all.
     if (!this.hasHeader('cache-control')) this.header('cache-control', name === 'verify-user' ? 'no-store' : 'no-cache');
     const language = onlyEnglish.includes(name) ? 'en' : languageOf(this.request.headers['accept-language']);
     const vary = [this.getHeader('vary') ?? [], 'Accept-Language'].flat().join(', ');
-    this.header('content-language', language).header('vary', vary).type('text/html; charset=utf-8');
-    return this.send(
-      engines[language].render(`./${name}.eta`, { ...common, ...(typeof model === 'function' ? model(wordsOf(language)) : model) }),
-    );
+    this.header('content-language', language).header('vary', vary);
+    return this[`view_${language}`](`${name}.eta`, typeof model === 'function' ? model(wordsOf(language)) : model);
   });
 }
 

@@ -9,7 +9,7 @@ const lab = createTsaLab();
 test('S14: replies of batched stamps include their evidence records, although each batch token is sent once', () => {
   const [one, another] = [makeBatchedStamps(lab, 7, { algorithm: 'sha512' }), makeBatchedStamps(lab, 5)];
   const failed: WorkerReply = { outcome: 'failed', tokenId: 'x', code: 'provider_failed' };
-  const output = { outputId: 'o', sequenceNumber: 3 };
+  const output = { outputId: 'o', sequenceNumber: 3, chainHash: 'c' };
   const [first, ...rest] = one.stamps;
   const stamps = [first!, ...another.stamps, ...rest];
   const withOutput = <Reply extends object>(reply: Reply, index: number) => (index % 2 === 0 ? { ...reply, output } : reply);

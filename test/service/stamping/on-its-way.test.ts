@@ -187,11 +187,11 @@ describe('N6: pending outputs', () => {
     expect((await completed).body).toMatchObject({ status: 'completed', output_count: 130 });
   });
 
-  test('callback_url, with a service token in addition to the workflow token, gets exactly the 201 of the output', async () => {
+  test('callback_url, with a service token in addition to the workflow token, gets exactly the 201 of the output with details', async () => {
     const { url, received } = await startReceiver();
     const workflow = await startWorkflow(service);
     const both = { ...workflow.headers, ...internalHeaders };
-    const { status, body } = await stampOutput(service, workflow, { callback_url: url }, both);
+    const { status, body } = await stampOutput(service, workflow, { callback_url: url }, { ...both, prefer: 'return=details' });
     expect(status).toBe(201);
     const [webhook] = await arrived(received);
     expect([webhook?.headers['qstamp-event'], webhook?.headers['webhook-id'], webhook?.body]).toEqual([
