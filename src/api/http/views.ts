@@ -144,8 +144,8 @@ export async function registerViews(
   });
 }
 
-/** Pages for people who run the service or write programs. */
-const onlyEnglish: readonly string[] = ['start', 'status'];
+/** The page for people who run the service. */
+const onlyEnglish: readonly string[] = ['status'];
 
 interface ErrorFacts {
   readonly status: number;

@@ -3,13 +3,14 @@ import { type PricingResponse, type ProviderStatus, pricingResponse } from '../.
 import { version } from '../../shared/contract/version.ts';
 import { developmentSentence, meaningPath } from '../../shared/domain/qualification.ts';
 import { stampTiers } from '../../shared/domain/stamp.ts';
+import type { Words } from '../../shared/views/format.ts';
 import type { ServerContext } from '../http/context.ts';
 import { empty, json, type OperationContract, page, serveJson } from '../http/operation.ts';
 import type { StatusFigures } from './status.ts';
 
 declare module '../http/views.ts' {
   interface PageModels {
-    readonly start: ReturnType<typeof startPageOf>;
+    readonly start: ReturnType<ReturnType<typeof startPageOf>>;
     readonly 'what-this-means': Readonly<Record<string, never>>;
   }
 }
@@ -41,34 +42,35 @@ export function registerMeaningRoute(app: FastifyInstance): void {
 }
 
 /** Makes the model of the start page. `baseUrl`: `PUBLIC_BASE_URL`, or the origin on which the service listens. */
-export const startPageOf = (baseUrl: string, provider: Provider) => ({
+export const startPageOf = (baseUrl: string, provider: Provider) => (words: Words) => ({
   version,
   // A shell command that makes a stamp.
   example: `curl ${baseUrl}/api/v1/agent/v1/stamp/basic \\\n  -H 'content-type: application/json' \\\n  -d "{\\"hash\\":\\"$(sha256sum FILE | cut -c1-64)\\"}"`,
   provider: provider.name,
-  notice: noticeOf(provider),
+  notice: noticeOf(provider, words),
 });
 
 type Provider = Pick<ProviderStatus, 'name' | 'qualification' | 'qualified' | 'last_success_at'>;
 
 /** What the stamps of the provider prove. `isGood`: they are qualified. */
-function noticeOf({ name, qualification, qualified, last_success_at }: Provider) {
+function noticeOf({ name, qualification, qualified, last_success_at }: Provider, { t }: Words) {
   const notice = (title: string, proves: string, icon = 'warning') => ({ isGood: false, icon, title, proves });
-  if (name === 'mock') return notice('Test stamps', 'It is for testing: its stamps prove nothing to a third party.');
+  if (name === 'mock') return notice(t('Test stamps'), t('It is for testing: its stamps prove nothing to a third party.'));
   if (qualified?.reason?.startsWith('development_tsa:'))
-    return notice('Development time-stamps', `${developmentSentence} Its stamps prove nothing to a third party.`);
+    return notice(t('Development time-stamps'), `${t(developmentSentence)} ${t('Its stamps prove nothing to a third party.')}`);
   if (last_success_at === null || qualification === 'not_asked')
-    return notice('Not asked yet', 'None of its stamps was verified yet, so nothing is known about them.', 'pending');
-  const anybody = 'Anybody who trusts its certificates can check the time.';
-  if (qualification === 'not_qualified') return notice('Not qualified', `${anybody} There is no legal presumption (eIDAS, Article 41(2)).`);
+    return notice(t('Not asked yet'), t('None of its stamps was verified yet, so nothing is known about them.'), 'pending');
+  const anybody = t('Anybody who trusts its certificates can check the time.');
+  if (qualification === 'not_qualified')
+    return notice(t('Not qualified'), `${anybody} ${t('There is no legal presumption (eIDAS, Article 41(2)).')}`);
   const good = { isGood: true, icon: 'check' };
   if (qualified?.basis === 'operator') {
-    const claim = 'Only the operator of this service claims that it is qualified: look it up in the EU trusted lists.';
-    return { ...good, title: 'Qualified, claimed by the operator', proves: `${claim} ${anybody}` };
+    const claim = t('Only the operator of this service claims that it is qualified: look it up in the EU trusted lists.');
+    return { ...good, title: t('Qualified, claimed by the operator'), proves: `${claim} ${anybody}` };
   }
   // While no worker knows who says so, the basis is unknown.
-  const listed = qualified?.basis === 'list' ? 'A trusted list of the EU grants its service. ' : '';
-  return { ...good, title: 'Qualified', proves: listed + anybody };
+  const listed = qualified?.basis === 'list' ? `${t('A trusted list of the EU grants its service.')} ` : '';
+  return { ...good, title: t('Qualified'), proves: listed + anybody };
 }
 
 /** The prices for agents. At present everything is free, with or without the header `x-payment-transaction` (S10). */

@@ -108,8 +108,8 @@ describe('V14: the language of a page', () => {
     expect(body).toContain(`<html lang="${language}">`);
   });
 
-  /** The status page and the start page are only in English. Names, codes and the reasons that programs get stay as they are. */
-  const translatedPaths = samplePaths.filter((path) => path !== '/' && !path.startsWith('/status/'));
+  /** The status page is only in English. Names, codes and the reasons that programs get stay as they are. */
+  const translatedPaths = samplePaths.filter((path) => !path.startsWith('/status/'));
   const untranslated =
     /<(code|dd|span|strong)\b[^>]* (?:lang="en"|class="(?:given|subject)")[^>]*>.*?<\/\1>|<bdi>.*?<\/bdi>|<code\b.*?<\/code>/gs;
   const linesOf = (body: string) =>
