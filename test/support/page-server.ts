@@ -6,6 +6,7 @@ import { statusPageOf } from '../../src/api/status/status-page.ts';
 import { verifyFormViewOf, verifyViewOf } from '../../src/api/verification/stamp-pages.ts';
 import { type WorkflowPage, workflowViewOf } from '../../src/api/workflows/page.ts';
 import { verifyUserPageOf } from '../../src/api/workflows/verify-user-page.ts';
+import { addressesUnder } from '../../src/shared/domain/addresses.ts';
 import { servePublished } from './page-record.ts';
 import {
   contentOf,
@@ -53,7 +54,7 @@ function longWorkflow(long: WorkflowPage, query: { page?: string; find?: string 
 /** Serves every sample page with the views and security headers of the service, without the rest of it. */
 export async function createPageServer(): Promise<FastifyInstance> {
   const app = Fastify();
-  await registerViews(app, { operator, addressOf: String });
+  await registerViews(app, { operator, addressOf: addressesUnder('https://stamps.example') });
   registerSecurityHeaders(app);
   for (const [name, model] of Object.entries(workflowSamples)) {
     const path = `/workflow/${name}`;
