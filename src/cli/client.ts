@@ -58,14 +58,13 @@ export function createClient(
   const { QSTAMP_URL, QSTAMP_SERVICE_TOKEN, QSTAMP_TOKEN = QSTAMP_SERVICE_TOKEN } = environment;
   const usual = serviceUrl(QSTAMP_URL);
   const url = service ?? usual;
-  const isUsual = addressOf(url) === addressOf(usual);
   if (!isOnThisMachine(new URL(url))) useProxies(environment);
   // With a service token, stamps are made for its product; without a token, as an agent.
   const serviceToken = QSTAMP_TOKEN?.trim() ?? '';
   if (/[^\x20-\x7e]/.test(serviceToken)) throw misuse('QSTAMP_TOKEN has a character that no service token has');
   const qstamp = new Qstamp({
     url,
-    serviceToken: isUsual ? serviceToken : '',
+    serviceToken: isSameService(url, usual) ? serviceToken : '',
     timeout,
     ...(onUpload && { fetch: watchedFetch(onUpload) }),
   });
@@ -78,8 +77,6 @@ export function createClient(
 
   return {
     baseUrl: qstamp.url,
-    /** The address in QSTAMP_URL, if it is another service. */
-    otherUrl: isUsual || !QSTAMP_URL?.trim() ? undefined : usual,
     addressOf: (path: string) => qstamp.addressOf(path),
     stampHash: (hash: string, options: StampOptions) => parsed(stampToken, qstamp.stampHash(hash, options)),
     sealContent: (content: Uint8Array, options: StampOptions) =>
@@ -122,8 +119,11 @@ export function createClient(
   };
 }
 
-/** An address in its usual form, without slashes at its end. */
-const addressOf = (url: string): string => new URL(url).href.replace(/\/+$/, '');
+/** Whether two base URLs are the same, however they are written. */
+export function isSameService(one: string, other: string): boolean {
+  const [usual, given] = [one, other].map((url) => new URL(url).href.replace(/\/+$/, ''));
+  return usual === given;
+}
 
 /**
  * Requests to the service use the proxies of HTTPS_PROXY and HTTP_PROXY. A Node older than 24.14 needs the variable NODE_USE_ENV_PROXY for this.

@@ -18,6 +18,7 @@ import { version } from '../shared/contract/version.ts';
 import { verifyPath, workflowPath } from '../shared/domain/addresses.ts';
 import type { Verdict } from '../shared/domain/reasons.ts';
 import { workflowTiers } from '../shared/domain/stamp.ts';
+import { isSameService } from './client.ts';
 import type { Context } from './command.ts';
 import { stampFiles } from './commands/stamp.ts';
 import { verifyAll } from './commands/verify.ts';
@@ -67,6 +68,13 @@ const adding = { readOnlyHint: false, destructiveHint: false, idempotentHint: fa
 function createServer(allowed: readonly string[], context: Context, inTurn: InTurn): McpServer {
   const server = new McpServer({ name: 'qstamp', title: 'qstamp', version }, { instructions });
 
+  /** A workflow file may come with somebody's repository, so it must not choose the service that an assistant asks. */
+  const connect = (service?: string) => {
+    const client = context.connect();
+    if (service === undefined || isSameService(service, client.baseUrl)) return client;
+    throw misuse(`this workflow is at ${service}, but QSTAMP_URL of this server is ${client.baseUrl}; only the user can change that`);
+  };
+
   /** Adds a tool. `run` does the work of commands, which print into `call.terminal`. */
   function add<Input extends z.ZodObject>(
     name: string,
@@ -74,13 +82,7 @@ function createServer(allowed: readonly string[], context: Context, inTurn: InTu
     run: (given: z.output<Input>, call: Context & Allowed) => Promise<unknown>,
   ): void {
     server.registerTool<z.ZodObject, z.ZodObject>(name, { ...described, inputSchema: input }, async (given, call) => {
-      // Addresses in an answer are those of the service that was asked last.
-      let service: string | undefined;
-      const connect = (url?: string) => {
-        service = url;
-        return context.connect(url);
-      };
-      const said = collectSaid((address) => context.connect(service).addressOf(address));
+      const said = collectSaid((address) => context.connect().addressOf(address));
       try {
         const usable = allowed.length > 0 ? await Promise.all(allowed.map(folderOf)) : await rootsOf(server, call);
         if ('resultType' in usable) return usable;
@@ -301,7 +303,6 @@ const mostResults = 100;
 function collectSaid(addressOf: (address: string) => string) {
   const results: { readonly verdict?: unknown; readonly summary: string }[] = [];
   const problems: { readonly file?: string; readonly message: string }[] = [];
-  const notes = new Set<string>();
   let code: ExitCode = exitCodes.ok;
   const result: Terminal['result'] = (value, line, details = []) =>
     void results.push({ ...shownTo(value, addressOf), summary: textsFor('tool', [line, ...details]).join('\n') });
@@ -313,7 +314,6 @@ function collectSaid(addressOf: (address: string) => string) {
     result,
     done: (_word, value, line, details) => result(value, line, details),
     text: () => undefined,
-    note: (sentence) => void notes.add(sentence),
     problem: (file, error) => {
       const failure = asFailure(error);
       if (!(failure instanceof CommandFailure)) throw failure;
@@ -333,13 +333,11 @@ function collectSaid(addressOf: (address: string) => string) {
       failed: problems.length,
       results: results.slice(0, mostResults),
       ...(unlisted > 0 && { results_not_listed: unlisted }),
-      ...(notes.size > 0 && { notes: [...notes] }),
       problems: problems.slice(0, mostResults),
     };
     const counts = Object.entries({ ...(isVerdict ? verdicts : { done: results.length }), failed: problems.length });
     const lines = [
       counts.map(([word, count]) => `${word}: ${count}`).join(', '),
-      ...notes,
       ...said.results.map(({ summary }) => summary),
       ...said.problems.map(({ file, message }) => (file === undefined ? message : `${file}: ${message}`)),
     ];

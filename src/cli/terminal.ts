@@ -77,12 +77,6 @@ export function createTerminal({ json, quiet, stdout, stderr, help, environment 
     },
     /** Prints text for people or programs as it is, for example a help or a script. */
     text: (text: string) => void stdout.write(text),
-    /** Prints a sentence that is not the result of any file. */
-    note(sentence: string): void {
-      if (quiet) return;
-      erase();
-      stderr.write(`${onOneLine(`qstamp: ${sentence}`)}\n`);
-    },
     /** Prints a problem with one file or name, and counts it. An error that is not a CommandFailure is thrown again. */
     problem(file: string | undefined, error: unknown, word = 'failed'): void {
       const failure = asFailure(error);

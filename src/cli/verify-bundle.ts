@@ -1,4 +1,4 @@
-import { createHash, hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { createReadStream, existsSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
@@ -134,13 +134,10 @@ export async function verifyBundles(
 }
 
 const knownScript = new URL('../../views/bundle/verify.py', import.meta.url);
-/** SHA-256 of `verify.py` before it had a help: bundles that were saved then have this script. */
-const earlierScript = '384a1cceb47f1aebb79b14dca854318c90b22ab5bfb4966f2010b2a40dcdaed1';
 
 /** Warns if `verify.py` in the bundle is not our script: then the author of the bundle wrote it, and it may print anything. */
 async function scriptNotes(bundle: OpenedBundle): Promise<readonly string[]> {
-  const script = await bundle.bytesOf(bundleFiles.script);
-  const isKnown = isSame(script, await readFile(knownScript)) || hash('sha256', script) === earlierScript;
+  const isKnown = isSame(await bundle.bytesOf(bundleFiles.script), await readFile(knownScript));
   return isKnown ? [] : ['verify.py: it is not the script that this command knows; read it before you run it'];
 }
 

@@ -204,21 +204,18 @@ const outcomes: readonly VerifyUserFacts['outcome'][] = [
   { kind: 'verified', requester },
   { kind: 'wrong', triesLeft: 3 },
   { kind: 'wrong', triesLeft: 0 },
-  ...(['challenge_expired', 'challenge_used', 'challenge_exhausted', 'challenge_replaced'] as const).map((kind) => ({
-    ...{ kind, canAskAgain: kind === 'challenge_expired' || kind === 'challenge_replaced' },
-  })),
-  ...(['workflow_expired', 'workflow_closed', 'email_redacted'] as const).map((kind) => ({ kind, canAskAgain: false })),
+  ...(['challenge_expired', 'challenge_used', 'challenge_exhausted', 'challenge_replaced'] as const).map((kind) => ({ kind })),
+  ...(['workflow_expired', 'workflow_closed', 'email_redacted'] as const).map((kind) => ({ kind })),
 ];
 const withButton: readonly VerifyUserFacts['outcome'][] = [
   { kind: 'open', requester },
   { kind: 'verified', requester: unnamed },
-  { kind: 'challenge_used', canAskAgain: false },
+  { kind: 'challenge_used' },
 ];
 const verifyUserFacts = (outcome: VerifyUserFacts['outcome'], confirmWith: VerifyUserFacts['confirmWith']): VerifyUserFacts => ({
   outcome,
   confirmWith,
   workflowId,
-  challenge: 'Zm9v',
   workflowUrl: `/workflow/${workflowId}`,
   makesTestStamps: false,
 });

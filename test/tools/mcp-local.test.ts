@@ -211,14 +211,14 @@ test('a result of a workflow may have an older stamp, which is kept; adding it t
   expect((await call('workflow_status', {})).whole).not.toContain('salt');
 });
 
-test('a workflow is asked for at the service of its file, also if the settings name another one, with a sentence', async () => {
+test('a workflow file cannot send the assistant to another service than that of the settings', async () => {
   const { folder, env, call: callAtHome } = await connectIn({});
   await callAtHome('workflow_start', task);
   const args = ['mcp', '--allow', folder];
   const { call } = await connect('client 2.x, auto', { args, env: { ...env, QSTAMP_URL: nowhere } });
   const state = await call('workflow_status', {});
-  expect(state).toMatchObject({ isError: false, results: [{ verify_url: expect.stringMatching(`^${lab.service.url}/workflow/`) }] });
-  expect(state.text).toContain(`this workflow is at ${lab.service.url}, as its file says; QSTAMP_URL (${nowhere}) does not count here`);
+  expect(state.isError).toBe(true);
+  expect(state.text).toContain(`this workflow is at ${lab.service.url}, but QSTAMP_URL of this server is ${nowhere}`);
 });
 
 test('verifies whether a file is in an evidence bundle, and what is not valid is no success', async () => {

@@ -2,7 +2,7 @@
 // The browser also checks the record of a workflow: it recomputes the record from the published data, and compares it with this page and with the
 // imprints in the tokens.
 import { UnjudgedFault } from './der.js';
-import { announce, bold, find, icon, worded } from './page-parts.js';
+import { announce, find, icon, made, worded } from './page-parts.js';
 import { hexOf } from './proof/octets.js';
 import { LoadFault, loadClosingRecord, loadEvidence, loadOutputs } from './published-record.js';
 import { checkClosingRecord, checkCount, checkImprint, checkRoot, checkRows, createChainCheck } from './record-check.js';
@@ -46,11 +46,11 @@ async function walkChain(shown, progress) {
  * @param {() => Promise<{ faults: string[], done: string }>} work
  */
 async function takeStep(name, work) {
-  const item = document.createElement('li');
-  const text = document.createElement('p');
+  const text = made('p');
+  const item = made('li', text);
   /** @param {string} iconName @param {(string | Node)[]} parts */
   const say = (iconName, ...parts) => {
-    text.replaceChildren(bold(`${name}.`), ' ', ...parts);
+    text.replaceChildren(made('strong', `${name}.`), ' ', ...parts);
     item.replaceChildren(icon(iconName), text);
   };
   find('#in-browser-proof .results').append(item);
@@ -138,30 +138,32 @@ async function prove(shown, progress) {
 /** Shows the faults at the top of the page, and removes everything that the page stated as proved (V9). @param {string[]} faults */
 function tellFaults(faults) {
   const article = find('.certificate');
-  const alarm = document.createElement('section');
-  alarm.className = 'alarm failure';
-  alarm.setAttribute('aria-labelledby', 'disproved');
-  const title = document.createElement('h2');
+  const title = made('h2', icon('cross'), t('Your browser finds that this record does not hold'));
   title.id = 'disproved';
-  title.append(icon('cross'), t('Your browser finds that this record does not hold'));
-  const said = document.createElement('p');
-  said.textContent = t(
-    'It recomputed the record from the data published here, and found faults. The record proves nothing; the data below is shown as it was found.',
+  const more = faults.length > 20 ? [t('And {count} more.', { count: faults.length - 20 })] : [];
+  const alarm = made(
+    'section',
+    title,
+    made(
+      'p',
+      t(
+        'It recomputed the record from the data published here, and found faults. The record proves nothing; the data below is shown as it was found.',
+      ),
+    ),
+    made('ul', ...[...faults.slice(0, 20), ...more].map((fault) => made('li', fault))),
   );
-  const list = document.createElement('ul');
-  for (const fault of faults.slice(0, 20)) list.append(Object.assign(document.createElement('li'), { textContent: fault }));
-  if (faults.length > 20)
-    list.append(Object.assign(document.createElement('li'), { textContent: t('And {count} more.', { count: faults.length - 20 }) }));
-  alarm.append(title, said, list);
+  alarm.className = 'alarm failure';
+  alarm.setAttribute('aria-labelledby', title.id);
   article.prepend(alarm);
   article.dataset.proof = 'broken';
+  document.title = t('Record of a workflow');
   for (const claim of article.querySelectorAll('.claim, .mark-qualified, .mark-not_qualified, .mark-test')) claim.remove();
   for (const name of /** @type {NodeListOf<HTMLElement>} */ (article.querySelectorAll('[data-unclaimed]'))) {
     name.textContent = name.dataset.unclaimed ?? '';
   }
   const state = find('p.state', article);
   state.className = 'state state-broken';
-  state.replaceChildren(icon('cross'), bold(t('Does not hold')));
+  state.replaceChildren(icon('cross'), made('strong', t('Does not hold')));
   announce(title.textContent ?? '');
 }
 

@@ -3,7 +3,7 @@
 import { isBundle, judgeBundleFile } from './bundle-check.js';
 import { hashFile } from './hash-file.js';
 import { minuteInWords } from './local-time.js';
-import { addResult, announce, fillVerdict, find, made, worded } from './page-parts.js';
+import { addResult, announce, fillVerdict, find, linkTo, made, worded } from './page-parts.js';
 import { bundleVerdictOf } from './proof/judge-bundle.js';
 import { adviceWords, developmentSentence, fileWords, meaningPath, notQualifiedSentence } from './proof/verdict-words.js';
 import { chosen, count, t, tCount } from './words.js';
@@ -60,12 +60,13 @@ function tellFile(file, judged, hash) {
   if (places === undefined) return tell('refused', fileWords.notRecorded, { advice: t(adviceWords.original) });
   if (bundleVerdictOf(judged).verdict !== 'valid') return tell('not_proved', fileWords.notProved, { values: { places } });
   const proof = [`${t('It is {places}.', { places })} ${t('Its SHA-256 is {hash}.', { hash })}`];
-  if (isForTrials(judged)) return tell('test', fileWords.recordedInTrial, { advice: t(adviceWords.trial), proof });
+  if (isForTrials(judged)) return tell('test', fileWords.recorded, { advice: t(adviceWords.trial), proof });
+  if (!judged.found.get(hash)?.length) return tell('proved', fileWords.briefing, { advice: t(adviceWords.briefing), proof });
   return tell('proved', fileWords.unchanged, { values: { time: minuteInWords(timeOf(judged).toISOString()) }, proof });
 }
 
-/** The time of the stamped root of a bundle whose time-stamps were judged. @param {BundleJudgement} judgement */
-const timeOf = ({ root }) => /** @type {Date} */ (root?.stated?.genTime);
+/** The time of the stamped root of a bundle whose time-stamps were judged; without outputs, that of the closing record. @param {BundleJudgement} judgement */
+const timeOf = ({ record, root, closing }) => /** @type {Date} */ ((record.output_count === 0 ? closing : root)?.stated?.genTime);
 
 /** `2026-11-25 13:47:37 UTC`. @param {Date} time */
 const shownTime = (time) => `${time.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
@@ -83,12 +84,6 @@ function section(kind, title, ...more) {
   whole.id = 'verdict';
   whole.setAttribute('aria-labelledby', 'verdict-title');
   return whole;
-}
-
-function meaningLink() {
-  const link = made('a', t('What this means'));
-  link.setAttribute('href', meaningPath);
-  return link;
 }
 
 /** @param {(string | Node)[]} parts */
@@ -130,20 +125,6 @@ function existenceOf(total, time, whom) {
   );
 }
 
-/** @param {number} total of outputs @param {Node} time */
-function claimOf(total, time) {
-  const values = { count: count(total), time };
-  if (total === 0) return worded('It says: its closing record, without outputs, existed no later than {time}.', values);
-  return worded(
-    chosen(
-      total,
-      'It says: its output existed no later than {time}.',
-      'It says: its {count} outputs, in this order, existed no later than {time}.',
-    ),
-    values,
-  );
-}
-
 /** @param {BundleJudgement} judgement */
 function bundleVerdict(judgement) {
   const { record, root, closing } = judgement;
@@ -159,20 +140,22 @@ function bundleVerdict(judgement) {
     );
   }
   const at = made('strong', shownTime(timeOf(judgement)));
+  const whom = root?.provider ? t('the provider {provider}', { provider: root.provider }) : t('its time-stamping authority');
   if (isForTrials(judgement)) {
     return section(
       'test',
       t('This bundle has development time-stamps'),
       sentence(`${t(developmentSentence)} ${t('It proves nothing to a third party.')}`),
-      made('p', ...claimOf(record.output_count, at)),
+      made('p', t('It says:'), ' ', ...existenceOf(record.output_count, at, whom)),
     );
   }
-  const whom = root?.provider ? t('the provider {provider}', { provider: root.provider }) : t('its time-stamping authority');
   return section(
     'proved',
     t('This bundle is valid'),
     sentence(...existenceOf(record.output_count, at, whom)),
-    ...(root?.notQualified === undefined ? [] : [made('p', `${t(notQualifiedSentence(root.notQualified))} `, meaningLink())]),
+    ...(root?.notQualified === undefined
+      ? []
+      : [made('p', `${t(notQualifiedSentence(root.notQualified))} `, linkTo(meaningPath, t('What this means')))]),
   );
 }
 

@@ -27,11 +27,11 @@ export function made(tag, ...parts) {
   return element;
 }
 
-/** @param {string} text */
-export function bold(text) {
-  const element = document.createElement('strong');
-  element.textContent = text;
-  return element;
+/** @param {string} address @param {string} text */
+export function linkTo(address, text) {
+  const link = made('a', text);
+  link.setAttribute('href', address);
+  return link;
 }
 
 /**
@@ -103,8 +103,4 @@ export function addResult(results, file) {
 }
 
 /** The link to the page for stamps and bundles. */
-export function verifyLink() {
-  const link = made('a', t('Check it on the page Verify, with its own file.'));
-  link.setAttribute('href', '/verify');
-  return link;
-}
+export const verifyLink = () => linkTo('/verify', t('Check it on the page Verify, with its own file.'));

@@ -5,7 +5,7 @@ import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
 import { contentOf, hashFile } from './hash-file.js';
 import { minuteInWords, showLocalTimes } from './local-time.js';
-import { addResult, announce, find, icon, made, verifyLink, worded } from './page-parts.js';
+import { addResult, announce, find, icon, linkTo, made, verifyLink, worded } from './page-parts.js';
 import { adviceWords, fileWords, otherVerdict } from './proof/verdict-words.js';
 import { ZipFault } from './proof/zip-source.js';
 import { isStampFile, readStampFile, whyNotStamped } from './stamp-file.js';
@@ -58,7 +58,9 @@ async function takeStamp(file) {
     const read = await readStampFile(file);
     if ('problem' in read) {
       const { problem, stampPage } = read;
-      const advice = stampPage ? [' ', ...worded('If this service made the stamp, see {link}.', { link: linkTo(stampPage) })] : [];
+      const advice = stampPage
+        ? [' ', ...worded('If this service made the stamp, see {link}.', { link: linkTo(stampPage, t('the page of this stamp')) })]
+        : [];
       say('warning', ...worded('**Not verified.** {name} {problem}', { name, problem }), ...advice);
       return undefined;
     }
@@ -84,13 +86,6 @@ async function takeStamp(file) {
     say('warning', ...worded('**Not verified.** {name} could not be read or sent. Please try again.', { name }));
     return undefined;
   }
-}
-
-/** @param {string} stampPage */
-function linkTo(stampPage) {
-  const link = made('a', t('the page of this stamp'));
-  link.setAttribute('href', stampPage);
-  return link;
 }
 
 /** @param {readonly string[]} unread */

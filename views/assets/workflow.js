@@ -6,7 +6,7 @@ import { addCopyButtons } from './copy.js';
 import { openDropZone } from './drop-zone.js';
 import { contentOf, hashFile } from './hash-file.js';
 import { minuteInWords } from './local-time.js';
-import { addResult, find, verifyLink, worded } from './page-parts.js';
+import { addResult, find, linkTo, verifyLink, worded } from './page-parts.js';
 import { octetsOfSha256 } from './proof/octets.js';
 import { adviceWords, fileWords } from './proof/verdict-words.js';
 import { isStampFile } from './stamp-file.js';
@@ -54,14 +54,6 @@ function addressOf(number) {
   return `?${query}#output-${number}`;
 }
 
-/** @param {number} number */
-function linkTo(number) {
-  const link = document.createElement('a');
-  link.href = addressOf(number);
-  link.textContent = t('output {number}', { number: String(number) });
-  return link;
-}
-
 /** The time since which a file is proved: that of the root, or of its own stamp. @param {string} hash @returns {string | undefined} */
 const sinceOf = (hash) => certificate.since ?? rowsWith(hash)[0]?.querySelector('time')?.dateTime;
 
@@ -73,22 +65,26 @@ async function compareFile(file) {
     item.dataset.hash = hash;
     const numbers = await findOutputs(hash);
     const isBriefing = hash === find('[data-briefing]').dataset.briefing;
-    const places = [...(isBriefing ? [t('the briefing')] : []), ...numbers.map(linkTo)].flatMap((place, i) =>
-      i > 0 ? [', ', place] : [place],
-    );
+    const places = [
+      ...(isBriefing ? [t('the briefing')] : []),
+      ...numbers.map((number) => linkTo(addressOf(number), t('output {number}', { number: String(number) }))),
+    ].flatMap((place, i) => (i > 0 ? [', ', place] : [place]));
     const fingerprint = t('Its SHA-256 is {hash}.', { hash });
     const path = tree && numbers.length === 1 ? pathWords(tree, numbers[0]) : '';
     const proof = [...worded('It is {places}.', { places }), path, ` ${fingerprint}`];
     const since = sinceOf(hash);
     if (places.length > 0 && !isClaimed()) tell('not_proved', fileWords.notProved, { values: { places } });
-    else if (places.length > 0 && isTest) tell('test', fileWords.recordedInTrial, { advice: t(adviceWords.trial), proof });
+    else if (places.length > 0 && isTest) tell('test', fileWords.recorded, { advice: t(adviceWords.trial), proof });
     else if (numbers.length > 0 && since) tell('proved', fileWords.unchanged, { values: { time: minuteInWords(since) }, proof });
-    else if (numbers.length > 0) tell('proved', fileWords.unchangedSinceStamp, { proof });
-    else if (isBriefing) tell('proved', fileWords.briefing, { advice: t('It is the task of the agent, not one of its files.'), proof });
+    else if (numbers.length > 0) tell('other', fileWords.recorded, { advice: t(adviceWords.elsewhere), proof });
+    else if (isBriefing) tell('proved', fileWords.briefing, { advice: t(adviceWords.briefing), proof });
     else if (isStampFile(file) || (await isBundle(file))) tell('other', fileWords.ours, { advice: verifyLink() });
     else if (isWhole()) tell('refused', fileWords.notRecorded, { advice: t(adviceWords.original), proof: [fingerprint] });
     else tell('not_proved', fileWords.unknown, { proof: [fingerprint] });
-    for (const row of rowsWith(hash)) row.classList.add('match');
+    for (const row of rowsWith(hash)) {
+      row.classList.add('match');
+      row.closest('details')?.setAttribute('open', '');
+    }
   } catch {
     tell('not_proved', fileWords.unread);
   }

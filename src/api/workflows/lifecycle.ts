@@ -8,7 +8,6 @@ import type {
   WorkflowStateResponse,
 } from '../../shared/contract/workflow.ts';
 import { workflowPath, workflowStatePath } from '../../shared/domain/addresses.ts';
-import { digestOfChallenge } from '../../shared/domain/challenge.ts';
 import { redactedEmail } from '../../shared/domain/recipient.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { needsVerifiedEmail } from '../../shared/domain/stamp.ts';
@@ -17,7 +16,7 @@ import type { Acceptance } from '../../shared/queue/sender.ts';
 import { linkMailStateOf, snapshotOf, type WorkflowRecord } from '../../shared/store/workflows.ts';
 import { identify, type PassLimit } from '../stamps/index.ts';
 import { checkState, digestOfToken } from './access.ts';
-import { checkCanMail, mailChallenge, mayAskForLink } from './mail-links.ts';
+import { checkCanMail, mailChallenge } from './mail-links.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
 const hourMs = 3_600_000;
@@ -143,25 +142,6 @@ export async function resendLink(
     });
   }
   return { answer: { workflow_id: workflowId, otp_sent_to: workflow.email, status: 'pending' }, isReplayed: isRepeated };
-}
-
-/**
- * Mails a new link for a visitor of a page, who has no workflow token, and perhaps an old link with a challenge. The mail goes to the stored address.
- *
- * @throws ServiceError `conflict` also if this visitor may not ask for one; else like `resendLink`
- */
-export function resendLinkForVisitor(
-  tools: WorkflowTools,
-  workflow: WorkflowRecord,
-  challenge: string,
-  command: WorkflowCommand & { readonly passLimit: PassLimit },
-): Promise<Answered<WorkflowResendResponse>> {
-  const now = tools.clock();
-  checkState('resend', workflow, now);
-  if (!mayAskForLink(workflow, digestOfChallenge(challenge), now)) {
-    throw new ServiceError('conflict', 'A new link is mailed only after the old one has expired. Please look for it in your mailbox.');
-  }
-  return resendLink(tools, workflow, command);
 }
 
 /**

@@ -24,11 +24,7 @@ type FinalRefusal = ChallengeRefusal | 'workflow_expired' | 'workflow_closed' | 
 export type ChallengeOutcome =
   | { readonly kind: 'verified' | 'open'; readonly requester: RequesterNames }
   | { readonly kind: 'wrong'; readonly triesLeft: number }
-  | {
-      readonly kind: FinalRefusal;
-      /** Whether this visitor may have a new link mailed. */
-      readonly canAskAgain: boolean;
-    };
+  | { readonly kind: FinalRefusal };
 
 /** The names of the agent that asks the client to confirm his address, and of its task. The agent chose both. */
 export type RequesterNames = ReturnType<typeof requesterNamesOf>;
@@ -125,18 +121,17 @@ async function announceConfirmed(
  */
 function explain(workflow: WorkflowRecord, digest: string, nowMs: number, triesLeft: number): ChallengeOutcome {
   const kind = refusalOf(workflow, digest, nowMs) ?? (triesLeft > 0 ? undefined : 'challenge_exhausted');
-  return kind ? { kind, canAskAgain: mayAskForLink(workflow, digest, nowMs) } : wrong(workflow, triesLeft);
+  return kind ? { kind } : wrong(workflow, triesLeft);
 }
 
 /**
- * Whether a visitor without the workflow token may have a new link mailed to the client: everybody once the mailed link has expired, before that only
- * the holder of a link that was mailed (`digest` is that of his link). A new link ends the old one, so a stranger must not get one while it works.
+ * Whether a visitor without the workflow token may have a new link mailed to the client: once the mailed link has expired. A new link ends the old one,
+ * so nobody else gets one while it works.
  */
-export function mayAskForLink(workflow: WorkflowRecord, digest: string | undefined, nowMs: number): boolean {
-  if (answerTo('resend', snapshotOf(workflow), nowMs) !== 'go') return false;
-  const { challenge, formerChallenges = [], mail } = workflow;
+export function mayAskForLink(workflow: WorkflowRecord, nowMs: number): boolean {
+  const { challenge, mail } = workflow;
   const isExpired = mail?.sentAt !== undefined && challenge !== undefined && nowMs >= challenge.expiresAt.getTime();
-  return isExpired || (digest !== undefined && [challenge?.digest, ...formerChallenges].includes(digest));
+  return isExpired && answerTo('resend', snapshotOf(workflow), nowMs) === 'go';
 }
 
 /** Returns why this text is refused even if it is the current challenge; undefined if the current challenge would be accepted. */

@@ -10,7 +10,6 @@ import {
 } from '../../shared/contract/workflow.ts';
 import { workflowPath } from '../../shared/domain/addresses.ts';
 import { type ConfirmWith, maxWrongTriesOfClient } from '../../shared/domain/challenge.ts';
-import { maskEmail } from '../../shared/domain/recipient.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { ServerContext } from '../http/context.ts';
 import { type AnswerContract, type OperationContract, page } from '../http/operation.ts';
@@ -18,10 +17,10 @@ import { addressKey } from '../http/rate-limits.ts';
 import { createRequestParser } from '../http/validation.ts';
 import { sendErrorPage, wantsJson } from '../http/views.ts';
 import { findWorkflow, refusalError, workflowExists } from './access.ts';
-import { resendLinkForVisitor } from './lifecycle.ts';
-import { type ChallengeOutcome, isStopToken, lookAtChallenge, stopMails, verifyUser } from './mail-links.ts';
+import { resendLink } from './lifecycle.ts';
+import { type ChallengeOutcome, isStopToken, lookAtChallenge, mayAskForLink, stopMails, verifyUser } from './mail-links.ts';
 import { outputPagePath, readWorkflowPage, workflowViewOf } from './page.ts';
-import { newLinkPageOf, verifyUserPageOf } from './verify-user-page.ts';
+import { verifyUserPageOf } from './verify-user-page.ts';
 import { createMailLimits, resendErrors } from './workflow-routes.ts';
 import type { WorkflowTools } from './workflow-tools.ts';
 
@@ -128,16 +127,17 @@ const links = [
 ];
 
 const newLinkContract = {
-  ...linkInput,
   tag,
+  path: workflowIdPath,
   id: 'mailNewLink',
   summary: 'The button *Send me a new link* of our pages',
   description:
-    'Mails a new link to the stored address and ends the old one, under the limits of a resend. Works after the mailed link has expired; before that only with ' +
-    'the `challenge` of a link that was mailed. A body is ignored.',
-  answers: { 202: page('The mail is queued.'), 404: page(unknownWorkflow) },
+    'If the mailed link has expired, mails a new one to the stored address, under the limits of a resend. Otherwise does nothing. A body is ignored.',
+  answers: { 303: { description: 'Redirects to the page of the workflow, which says what it waits for.' }, 404: page(unknownWorkflow) },
   errors: resendErrors.filter((code) => code !== 'not_found' && code !== 'idempotency_key_reused'),
 } satisfies OperationContract;
+
+const parseNewLink = createRequestParser(newLinkContract);
 
 /**
  * Serves the link in the mail, the button behind it, and the button that mails a new link (W6): a page, or JSON on request. Neither HEAD nor a prefetch
@@ -182,7 +182,7 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
     }
     if (!isJson) {
       const { makesTestStamps } = tools;
-      const facts = { outcome, confirmWith, workflowId, challenge, workflowUrl: workflowPath(workflowId), makesTestStamps };
+      const facts = { outcome, confirmWith, workflowId, workflowUrl: workflowPath(workflowId), makesTestStamps };
       return reply.code(statusOf(outcome)).page('verify-user', verifyUserPageOf(facts));
     }
     if (outcome.kind === 'wrong') {
@@ -203,15 +203,12 @@ export function registerVerifyUserRoutes(app: FastifyInstance, context: ServerCo
   }
 
   app.post('/workflow/:workflow_id/new-link', { config: { contract: newLinkContract } }, async (request, reply) => {
-    const { path, query } = parseLink(request);
-    const workflow = await mistakes.guard(request, reply, () => findWorkflow(tools, path.workflow_id));
+    const { workflow_id: workflowId } = parseNewLink(request).path;
+    const workflow = await mistakes.guard(request, reply, () => findWorkflow(tools, workflowId));
     const passLimit = () => mailLimits.resend(request, reply, workflow.email);
-    const command = { requestId: request.id, idempotencyKey: undefined, baseUrl: baseUrl(), passLimit };
-    await resendLinkForVisitor(tools, workflow, query.challenge, command);
-    reply.code(202).header('Cache-Control', 'no-store');
-    const { makesTestStamps } = tools;
-    const facts = { workflowId: workflow._id, workflowUrl: workflowPath(workflow._id), makesTestStamps };
-    return reply.page('verify-user', newLinkPageOf(facts, maskEmail(workflow.email)));
+    if (mayAskForLink(workflow, tools.clock()))
+      await resendLink(tools, workflow, { requestId: request.id, idempotencyKey: undefined, baseUrl: baseUrl(), passLimit });
+    return reply.redirect(workflowPath(workflowId), 303);
   });
 }
 

@@ -96,7 +96,7 @@ export async function readWorkflowPage(tools: WorkflowTools, workflowId: string,
 /** The mailed link, while the record waits for its client: when it ends or ended, and the button for a new link if a visitor may press it. */
 function linkOf(workflow: WorkflowRecord, nowMs: number) {
   if (workflow.status !== 'pending' || workflow.redactedAt || readStatus(snapshotOf(workflow), nowMs) !== 'pending') return null;
-  const newLinkUrl = mayAskForLink(workflow, undefined, nowMs) ? newLinkPath(workflow._id) : null;
+  const newLinkUrl = mayAskForLink(workflow, nowMs) ? newLinkPath(workflow._id) : null;
   return { endsAt: workflow.challenge?.expiresAt.toISOString() ?? null, newLinkUrl };
 }
 

@@ -5,7 +5,7 @@ import type { ChallengeOutcome, RequesterNames } from './mail-links.ts';
 
 declare module '../http/views.ts' {
   interface PageModels {
-    readonly 'verify-user': VerifyUserPage;
+    readonly 'verify-user': ReturnType<ReturnType<typeof verifyUserPageOf>>;
   }
 }
 
@@ -14,8 +14,6 @@ export interface VerifyUserFacts {
   /** What the page says that confirms the address. */
   readonly confirmWith: ConfirmWith;
   readonly workflowId: string;
-  /** The secret part of the link. */
-  readonly challenge: string;
   readonly workflowUrl: string;
   /** Whether this installation makes test stamps only. */
   readonly makesTestStamps: boolean;
@@ -23,30 +21,13 @@ export interface VerifyUserFacts {
 
 /** Makes the model of the page behind the link in the mail. The page has a button if there is a text to show below it. */
 export const verifyUserPageOf =
-  ({ outcome, confirmWith, challenge, ...facts }: VerifyUserFacts) =>
+  ({ outcome, confirmWith, ...facts }: VerifyUserFacts) =>
   (words: Words) => {
     const { title, tone = 'failure', text, belowButton = null } = outcomeWordsOf(outcome, confirmWith === 'button', words);
     const paragraphs = 'requester' in outcome ? [introductionOf(outcome.requester, words), ...text] : text;
-    const newLinkUrl = 'canAskAgain' in outcome && outcome.canAskAgain ? newLinkPath(facts.workflowId, challenge) : null;
+    const newLinkUrl = outcome.kind === 'challenge_expired' ? newLinkPath(facts.workflowId) : null;
     return { ...facts, title, tone, icon: icons[tone], paragraphs, belowButton, newLinkUrl };
   };
-
-type VerifyUserPage = ReturnType<ReturnType<typeof verifyUserPageOf>>;
-
-/** Makes the model of the page after the button that mails a new link. */
-export const newLinkPageOf =
-  (facts: Pick<VerifyUserFacts, 'workflowId' | 'workflowUrl' | 'makesTestStamps'>, maskedEmail: string) =>
-  ({ t }: Words): VerifyUserPage => ({
-    ...{ ...facts, tone: 'good', icon: icons.good, belowButton: null, newLinkUrl: null },
-    title: t('A new link is on its way'),
-    paragraphs: [
-      t(
-        'We mail it to {address}, the address of this record. This can take a few minutes. If it does not come, please look among unwanted mail too.',
-        { address: maskedEmail },
-      ),
-      t('Older links for this record no longer work. You can close this page.'),
-    ],
-  });
 
 const icons = { good: 'check', warning: 'warning', failure: 'cross', open: null } as const;
 
@@ -60,11 +41,6 @@ interface ChallengeWords {
 
 function outcomeWordsOf(outcome: ChallengeOutcome, isButton: boolean, words: Words): ChallengeWords {
   const { t } = words;
-  const isOffered = 'canAskAgain' in outcome && outcome.canAskAgain;
-  const askOperator = t('Ask the operator of the agent to send you a new link.');
-  const byButton = t(
-    'If you need a new link, press the button: we mail it to the address of this record, and to no other. The new link ends all older ones.',
-  );
   const said: Readonly<Record<ChallengeOutcome['kind'], ChallengeWords>> = {
     open: {
       tone: 'open',
@@ -118,15 +94,14 @@ function outcomeWordsOf(outcome: ChallengeOutcome, isButton: boolean, words: Wor
       title: t('This link has expired'),
       text: [
         t('Links like this one are valid for a limited time, so that an old e-mail cannot be misused. Nothing was confirmed.'),
-        isOffered ? byButton : askOperator,
+        t('If you need a new link, press the button: we mail it to the address of this record, and to no other.'),
       ],
     },
     challenge_exhausted: {
       title: t('This link was tried too often'),
       text: [
         t('Too many wrong links came from your network, or for this workflow. Nothing was confirmed.'),
-        t('You can try the link from another network.'),
-        isOffered ? byButton : askOperator,
+        t('You can try the link from another network, or ask the operator of the agent to send you a new link.'),
       ],
     },
     challenge_replaced: {
@@ -134,7 +109,6 @@ function outcomeWordsOf(outcome: ChallengeOutcome, isButton: boolean, words: Wor
       text: [
         t('A newer e-mail with a new link was sent for this workflow, and this older link no longer works. Nothing was confirmed.'),
         t('Please open the link in the newest e-mail.'),
-        ...(isOffered ? [byButton] : []),
       ],
     },
     workflow_expired: {

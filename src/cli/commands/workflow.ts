@@ -234,13 +234,9 @@ function addRequests(group: Program, context: Context): void {
 type Tools = Pick<Context, 'terminal' | 'connect'>;
 
 /** Opens the workflow of a workflow file, and a client for its service: only this service knows the workflow, so QSTAMP_URL does not count. */
-async function reachWorkflow(file: string | undefined, { terminal, connect }: Tools) {
+async function reachWorkflow(file: string | undefined, { connect }: Tools) {
   const workflow = await openWorkflow(file);
-  const client = connect(workflow.service);
-  const { baseUrl, otherUrl } = client;
-  if (otherUrl !== undefined)
-    terminal.note(`this workflow is at ${baseUrl}, as its file says; QSTAMP_URL (${otherUrl}) does not count here`);
-  return { workflow, client };
+  return { workflow, client: connect(workflow.service) };
 }
 
 /** Shows the state of the workflow of a workflow file. */

@@ -28,9 +28,8 @@ export const workflowStatePath = (workflowId: string): string => `/api/v1/workfl
 /** The secret link in the mail, in its short form. Opening it confirms the client's e-mail address (W6). */
 export const mailedLinkPath = (workflowId: string, challenge: string): string => `/c/${workflowId}/${challenge}`;
 
-/** The address of the button that mails a new link. `challenge`: the old link, if the visitor has one. */
-export const newLinkPath = (workflowId: string, challenge?: string): string =>
-  `${workflowPath(workflowId)}/new-link${challenge ? `?challenge=${encodeURIComponent(challenge)}` : ''}`;
+/** The address of the button that mails a new link. */
+export const newLinkPath = (workflowId: string): string => `${workflowPath(workflowId)}/new-link`;
 
 /** The link that stops the mails to a recipient. `token`: see `stopTokenOf`. */
 export const stopMailPath = (token: string): string => `/mail/stop/${token}`;

@@ -28,10 +28,9 @@ export const meaningPath = '/what-this-means';
 /** What a page says about a file that was compared, with named values. */
 export const fileWords = {
   unchanged: 'Yes: {file} is unchanged since {time}.',
-  unchangedSinceStamp: 'Yes: {file} is unchanged since it was stamped.',
   briefing: 'Yes: {file} is the briefing of this record, unchanged.',
   stampedInTrial: 'Yes: {file} is the stamped file.',
-  recordedInTrial: 'Yes: {file} is in this record.',
+  recorded: 'Yes: {file} is in this record.',
   notProved: 'Not proved: {file} is recorded as {places}, but nothing here proves it.',
   notRecorded: 'No: {file} is not in this record.',
   notStamped: 'No: {file} is not what was stamped.',
@@ -46,6 +45,8 @@ export const adviceWords = {
   original: 'Even saving a file again changes it. Ask for the original.',
   batch: 'The file has changed, or this is the token of a batch: use the .ers file.',
   trial: 'The stamps are for trials: they prove nothing to a third party.',
+  elsewhere: 'Its own stamp is on another page of this record, and was not checked for this page.',
+  briefing: 'It is the task of the agent, not one of its files.',
 };
 
 /**

@@ -84,10 +84,10 @@ export async function sendOtpMail(tools: WorkerTools, job: JobPayload<'otp-mail'
     .update(`${workflowId}\n${challengeId}`)
     .digest();
   const { challenge, digest } = mintChallenge(randomness);
-  const now = clock();
-  const validUntil = new Date(now + config.OTP_TTL_MINUTES * minuteMs);
   const known = await workflows.find(workflowId);
-  if (known?.mail?.sentAt || known?.mail?.failedAt) return;
+  if (!known || known.mail?.sentAt || known.mail?.failedAt) return;
+  const now = clock();
+  const validUntil = new Date(Math.min(now + config.OTP_TTL_MINUTES * minuteMs, known.expiresAt.getTime()));
   const workflow = await workflows.offerChallenge(workflowId, { challengeId, digest, expiresAt: validUntil }, new Date(now));
   if (!workflow) return;
   await sendToClient(tools, {
@@ -101,7 +101,7 @@ export async function sendOtpMail(tools: WorkerTools, job: JobPayload<'otp-mail'
         link: `${baseUrl}${mailedLinkPath(workflowId, challenge)}`,
         confirmWith: config.CONFIRM_WITH,
         validUntil: validUntil.toISOString(),
-        validMinutes: config.OTP_TTL_MINUTES,
+        validSeconds: (validUntil.getTime() - now) / 1_000,
         messageKey: `otp-${challengeId}`,
       }),
     record: (outcome) => workflows.recordMail(workflowId, challengeId, outcome),
@@ -195,7 +195,7 @@ interface OtpMail extends ClientMail {
   readonly confirmWith: ConfirmWith;
   /** RFC 3339, UTC. */
   readonly validUntil: string;
-  readonly validMinutes: number;
+  readonly validSeconds: number;
 }
 
 /** The contents of the mail about a completed workflow (W27). */

@@ -23,7 +23,7 @@ const otp = {
   link: `https://stamps.example/c/${workflowId}/Zm9v-_Zm9vZm9v`,
   confirmWith: 'link',
   validUntil: '2026-11-24T12:16:07Z',
-  validMinutes: 4_320,
+  validSeconds: 259_200,
 } as const;
 const completion: CompletionMail = {
   ...both,
