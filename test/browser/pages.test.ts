@@ -51,7 +51,7 @@ describe('every page', () => {
   });
 
   it.each([
-    ['de-DE', 'Ja: report.txt ist unverändert seit 21. November 2026', 'Nein: other.txt ist nicht in dieser Aufzeichnung.'],
+    ['de-DE', 'Ja: report.txt ist unverändert seit dem 21. November 2026', 'Nein: other.txt ist nicht in dieser Aufzeichnung.'],
     ['fr-FR', 'Oui : report.txt est inchangé depuis le 21 novembre 2026', 'Non : other.txt n’est pas dans cet enregistrement.'],
   ])('%s: answers about a file in the language of the page', async (locale, yes, no) => {
     await visit('/workflow/three', { locale }, async (page) => {
