@@ -15,7 +15,6 @@ import { noLists, watchLists } from '../shared/store/trusted-lists.ts';
 import { createTokenJudge, type TokenJudge } from '../shared/trust/judge.ts';
 import { loadListSources, usesTrustedLists } from '../shared/trust/list-sources.ts';
 import { loadTrustSettings, type TrustSettings } from '../shared/trust/trusted-providers.ts';
-import { createViewEngine } from '../shared/views/engine.ts';
 import { openMail } from './mail/index.ts';
 import { createListings, openProvider, openTsas, type TimestampProvider } from './providers/index.ts';
 import { createStampInserts } from './stamp-inserts.ts';
@@ -91,7 +90,6 @@ export async function openWorkerTools({ config, log, lifecycle }: ProcessContext
     completionStream: completionStreamOf(redis),
     readContentsUnderWay: () => readContentsUnderWay({ redis, log }),
     mail: openMail(config, metrics, log),
-    engine: createViewEngine(),
     metrics,
     clock,
     /** The monotonic clock, in milliseconds. It cannot be set. */

@@ -39,7 +39,7 @@ describe('comparing a file', () => {
       expect(said).toContain('It is output 4.');
       expect(said).toContain('It is the briefing.');
       expect(said).toContain('No: large.bin is not in this record.');
-      expect(said).toContain('Even saving a file again changes it. Ask for the original.');
+      expect(said).toContain('Even saving a file again can change it. Ask for the original.');
       expect(said).toContain(`Its SHA-256 is ${sha256Of(large)}.`);
       expect(await page.locator('.results li', { hasText: 'large.bin' }).getAttribute('data-hash')).toBe(sha256Of(large));
       expect(await page.locator('tr.match').getAttribute('id')).toBe('output-4');

@@ -83,7 +83,7 @@ describe('the page of a stamp (V8, V9)', () => {
   it.each([
     ['qualified', `Qualified: ${service} is listed in ${list} as granted since 1 March 2019.`, true],
     ['differing', `${list} as granted since 1 March 2019. ${later} since 1 December 2026; the EU’s validation software (DSS) wants`, true],
-    ['claimed', 'Qualified, as claimed by the operator of this service.', false],
+    ['claimed', 'Claimed to be qualified: only the operator of this service says so.', false],
     ['list_expired', `Not qualified: ${list} had expired at the time of the time-stamp, and no newer list was read.`, true],
     ['not_listed', 'Not known to be qualified. None of the trusted lists that were read has the service that signed it.', false],
     ['not_granted', `Not qualified: ${list} has ${service} as withdrawn since 1 April 2026.`, false],
@@ -110,7 +110,7 @@ describe('the page of a stamp (V8, V9)', () => {
       drop(page, [mine, file('other', 'other'), stamp()], 'report.pdf.qstamp.json is a time-stamp or an evidence bundle.'),
     );
     expect(result.all).toContain(isStamped);
-    expect(result.all).toMatch(/No: other is not what was stamped\.\s+Even saving a file again changes it\. Ask for the original\./);
+    expect(result.all).toMatch(/No: other is not what was stamped\.\s+Even saving a file again can change it\. Ask for the original\./);
     expect(result.all).toContain('This stamp is valid');
     expect(requests.filter((url) => !url.includes('/assets/') && !url.startsWith('data:'))).toEqual([`${pages.url}/verify/${name}`]);
   });

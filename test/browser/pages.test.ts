@@ -173,7 +173,7 @@ describe('status page', () => {
       'some parts do not work',
       'Stamps are made. Some providers make no stamps.',
       'acme-qtsa – Qualified: a trusted list of the EU grants the service.',
-      'claimed-tsa – Qualified, as claimed by the operator of this service.',
+      'claimed-tsa – Claimed to be qualified: only the operator of this service says so.',
       'withdrawn-tsa – Not qualified. The trusted list does not grant the service for the time of the time-stamp.',
       'Only those of the tier standard.',
     ])

@@ -8,7 +8,6 @@ import { noLists } from '../../src/shared/store/trusted-lists.ts';
 import { createTokenJudge } from '../../src/shared/trust/judge.ts';
 import { loadListSources } from '../../src/shared/trust/list-sources.ts';
 import { loadTrustSettings } from '../../src/shared/trust/trusted-providers.ts';
-import { createViewEngine } from '../../src/shared/views/engine.ts';
 import { createMockProvider } from '../../src/workers/providers/open-provider.ts';
 import { createStampInserts } from '../../src/workers/stamp-inserts.ts';
 import type { WorkerTools } from '../../src/workers/tools.ts';
@@ -72,7 +71,6 @@ export function workerTools(replaced: Partial<WorkerTools> = {}): WorkerTools {
     tokenJudge: createTokenJudge({ trust, lists: noLists.current, mockKey, clock }),
     stampInserts: createStampInserts(store.stamps),
     mail: { send: async () => undefined, readState: () => 'unknown' },
-    engine: createViewEngine(),
     metrics: createMetrics({ clock }),
     clock,
     monotonic: () => performance.now(),

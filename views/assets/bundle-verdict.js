@@ -77,6 +77,13 @@ function reasonOf(judgement) {
   return missing ? `no_token: The bundle has no time-stamp of ${missing}. Bundles of the mock provider have none.` : (reason ?? '');
 }
 
+/** A reason for programs, which is in English. @param {string} reason */
+function reasonLine(reason) {
+  const line = made('p', made('code', reason));
+  line.lang = 'en';
+  return line;
+}
+
 /** @param {Parameters<typeof fillVerdict>[1]['kind']} kind @param {string} title @param {Node[]} more */
 function section(kind, title, ...more) {
   const whole = made('section');
@@ -102,7 +109,7 @@ const brokenVerdict = (fault) =>
     'refused',
     t('This bundle is not valid'),
     sentence(t('It was changed, or it was never a valid bundle. It proves nothing.')),
-    made('p', made('code', fault)),
+    reasonLine(fault),
   );
 
 /** @param {number} total of outputs */
@@ -133,7 +140,7 @@ function bundleVerdict(judgement) {
       'not_proved',
       t('This bundle is not proved'),
       sentence(`${agreementOf(record.output_count)} ${t('The time is not proved here, for this reason:')}`),
-      made('p', made('code', reasonOf(judgement))),
+      reasonLine(reasonOf(judgement)),
       ...(root && closing
         ? [made('p', t('It may be valid: verify.py in it, or qstamp verify, can check it with your own trust anchors.'))]
         : []),

@@ -35,7 +35,7 @@ const llmsContract: OperationContract = {
   answers: { 200: bytes('The text.', 'text/plain') },
 };
 
-const engine = createViewEngine().en;
+const engine = createViewEngine('en');
 
 /**
  * Serves `/openapi.json`, `/docs` and `/llms.txt`. The first two describe all routes that are registered after this call. A route without a contract is

@@ -52,7 +52,7 @@ export function zipOf(evidence: BundleContents): Readable {
   return output;
 }
 
-const engine = createViewEngine().en;
+const engine = createViewEngine('en');
 
 /** Makes `README.txt`, for people who know neither hashes nor this service. It states only facts that were verified for this bundle (V9). */
 function readmeOf({ record, root, closing, lists, certificates }: BundleContents): string {

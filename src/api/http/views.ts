@@ -124,10 +124,10 @@ export async function registerViews(
   app: FastifyInstance,
   { operator, addressOf }: { operator: Operator | null; addressOf: (path: string) => string },
 ): Promise<void> {
-  const engines = createViewEngine(registerAssets(app));
+  const assets = registerAssets(app);
   for (const language of languages) {
     await app.register(fastifyView, {
-      engine: { eta: engines[language] },
+      engine: { eta: createViewEngine(language, assets) },
       root: viewsFolder,
       production: true,
       defaultContext: { operator, qrCode, addressOf },
@@ -180,12 +180,14 @@ export function sendErrorPage(request: FastifyRequest, reply: FastifyReply, erro
 export const errorPageOf = (what: LookedFor, error: ErrorFacts, requestId: string) => (words: Words) => {
   const { status, retryAfterSeconds } = error;
   const [title, ...paragraphs] = errorWordsOf(what, error, words);
-  return { title, paragraphs, isTemporary: status >= 500 || status === 429, status, requestId, retryAfterSeconds };
+  const isTemporary = status >= 500 || status === 429;
+  // A sentence for programs, in English, is better than none.
+  return { title, paragraphs, detail: paragraphs.length === 0 ? error.detail : null, isTemporary, status, requestId, retryAfterSeconds };
 };
 
 type ErrorWords = readonly [title: string, ...paragraphs: string[]];
 
-function errorWordsOf(what: LookedFor, { status, detail }: ErrorFacts, { t }: Words): ErrorWords {
+function errorWordsOf(what: LookedFor, { status }: ErrorFacts, { t }: Words): ErrorWords {
   const cut = t('It may have been mistyped, or cut where a line broke.');
   const cutInMail = t('Some mail programs cut long links in two: please copy all of it from the e-mail into the address bar.');
   const number = t('The number in it is 36 characters long: please check that none got lost on the way.');
@@ -196,7 +198,7 @@ function errorWordsOf(what: LookedFor, { status, detail }: ErrorFacts, { t }: Wo
       switch (what) {
         case 'stamp':
           // An unknown stamp has its own page. Here a file of a stamp is missing.
-          return [nothingToFetch, t(detail)];
+          return [nothingToFetch];
         case 'workflow':
           return [
             t('No such workflow'),
@@ -215,6 +217,9 @@ function errorWordsOf(what: LookedFor, { status, detail }: ErrorFacts, { t }: Wo
         default:
           return [t('No such page'), `${t('There is nothing at this address.')} ${cut}`];
       }
+    case 403:
+      if (what === 'new_link') return [t('No mail can be sent'), t('The owner of this address has stopped the mails of this service.')];
+      return [t('This cannot be done')];
     case 405:
       return [t('Not possible here'), t('This address is for programs and cannot be opened like this.')];
     case 422: {
@@ -244,7 +249,7 @@ function errorWordsOf(what: LookedFor, { status, detail }: ErrorFacts, { t }: Wo
         t('A part of this service does not work at the moment. Nothing was lost. Please come back a little later.'),
       ];
     default:
-      return [status < 500 ? t('This cannot be done') : t('Something went wrong on our side'), t(detail)];
+      return status < 500 ? [t('This cannot be done')] : [t('Something went wrong on our side')];
   }
 }
 

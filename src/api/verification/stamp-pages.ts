@@ -57,7 +57,7 @@ export const verifyViewOf =
 export const verifyFormViewOf =
   ({ token, hash, judgement }: { token: string; hash: string; judgement: StampJudgement }) =>
   (words: Words) => {
-    const { t } = words;
+    const { t, tHtml } = words;
     const verdict = verdictWordsOf(judgement, words);
     const stated = judgement.ok ? statedBy(judgement) : undefined;
     const { imprint, mayBeOfBatch = false } = stated ?? {};
@@ -71,7 +71,7 @@ export const verifyFormViewOf =
         match: isSame ? { isTest: compared.isTest } : null,
         verdict: {
           ...verdict,
-          sentence: `${other?.remark ? `${t(other.remark)} ` : ''}${verdict.sentence}`,
+          sentence: `${other?.remark ? `${tHtml(other.remark)} ` : ''}${verdict.sentence}`,
           ...{ heading: 'h2', imprint, mayBeOfBatch },
           other: other && { title: t(other.title), sentence: t(other.sentence) },
         },

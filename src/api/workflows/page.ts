@@ -181,7 +181,7 @@ interface StampCounts {
 
 /** The title of the page, which chat programs show beside a link to it. It names nobody. */
 function documentTitleOf(
-  { outputs: { total }, root, startedAt }: WorkflowPage,
+  { status, outputs: { total }, root, startedAt }: WorkflowPage,
   isClaimed: boolean,
   isTest: boolean,
   { t, tCount, dateText }: Words,
@@ -191,8 +191,10 @@ function documentTitleOf(
   const values = { files: total === 0 ? t('no file') : tCount(total, '{count} file', '{count} files'), day };
   if (isTest) return t('Test record: {files}, {day}', values);
   if (total === 0) return t('Record without files, {day}', values);
-  return root ? t('{files}, {day}', values) : t('{files} so far, {day}', values);
+  return isOpen(status) ? t('{files} so far, {day}', values) : t('{files}, {day}', values);
 }
+
+const isOpen = (status: WorkflowPage['status']): boolean => status === 'pending' || status === 'active';
 
 /** A proved stamp has no mark if the page claims nothing, or says the same of all stamps. */
 const markShownOf = (stamp: StampMark, { isClaimed, isMarked }: Claim, words: Words) =>
@@ -202,23 +204,22 @@ const statesOf = ({ t }: Words, isTest: boolean) => ({
   pending: { icon: 'pending', label: t('Waiting for the client') },
   active: { icon: 'active', label: t('Active') },
   completed: isTest ? { icon: 'warning', label: t('Record closed, with test stamps') } : { icon: 'check', label: t('Record closed') },
-  expired: { icon: 'cross', label: t('Expired') },
+  expired: { icon: 'warning', label: t('Expired') },
   broken: { icon: 'cross', label: t('Does not hold') },
   not_proved: { icon: 'warning', label: t('Not proved') },
   unfinished: { icon: 'pending', label: t('Being checked') },
 });
 
 /**
- * The headline, who recorded how many files for whom, and whether it has names, which nobody has checked. Anybody may start a workflow, so a name with a
- * link does not become a headline. The details have it.
+ * The headline, who recorded how many files for whom, and whether it has names, which nobody has checked. An agent's name that could not be shown as a
+ * public name (W24) is only in the details.
  */
 function headlineOf({ status, agentId, maskedEmail, title, outputs: { total } }: WorkflowPage, { t, tHtml, tCount }: Words) {
-  const isEnded = status === 'completed' || status === 'expired';
   const unnamed = agentId === null ? t('An agent whose name was erased') : t('An agent');
   const values = {
-    agent: raw(given(agentId !== null && canBeShown(agentId) ? agentId : unnamed)),
+    agent: agentId !== null && canBeShown(agentId) ? raw(given(agentId)) : unnamed,
     files: tCount(total, '{count} file', '{count} files'),
-    client: raw(given(maskedEmail ?? t('a client whose name was erased'))),
+    client: maskedEmail === null ? t('a client whose name was erased') : raw(given(maskedEmail)),
   };
   const closed = () =>
     total > 0 ? tHtml('{agent} recorded {files} for {client}', values) : tHtml('{agent} recorded no file for {client}', values);
@@ -226,7 +227,7 @@ function headlineOf({ status, agentId, maskedEmail, title, outputs: { total } }:
     total > 0
       ? tHtml('{agent} has recorded {files} so far for {client}', values)
       : tHtml('{agent} has recorded no file for {client} yet', values);
-  const headline = isEnded ? closed() : open();
+  const headline = isOpen(status) ? open() : closed();
   return {
     html: title === null ? headline : tHtml('{headline}: “{title}”', { headline: raw(headline), title: raw(given(title)) }),
     hasNames: agentId !== null || maskedEmail !== null || title !== null,
@@ -362,18 +363,11 @@ function qualifiedOf({ outputs, root }: WorkflowPage, { stamps, unqualified, isM
     const counts = { unqualified, stamps };
     said.push(
       unqualified === 1
-        ? tHtml('{unqualified} of {stamps} stamps is not qualified; it is marked.', counts)
-        : tHtml('{unqualified} of {stamps} stamps are not qualified; each is marked.', counts),
+        ? tHtml('{unqualified} of {stamps} stamps (of files, root and closing record) is not qualified; it is marked.', counts)
+        : tHtml('{unqualified} of {stamps} stamps (of files, root and closing record) are not qualified; each is marked.', counts),
     );
     if (isMockShown) said.push(tHtml('Test stamps prove nothing to a third party.'));
-  } else if (outputs.rows.some(({ qualification }) => qualification?.basis !== common?.basis))
-    said.push(tHtml('See the mark of each file.'));
-  else if (root && outputs.total > 0)
-    said.push(
-      common?.basis === 'list'
-        ? tHtml('Each file on this page has a qualified stamp too.')
-        : tHtml('The same is claimed for each file on this page.'),
-    );
+  }
   return [...said, meaningLink].filter(Boolean).join(' ');
 }
 

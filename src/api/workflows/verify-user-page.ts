@@ -23,7 +23,7 @@ export interface VerifyUserFacts {
 export const verifyUserPageOf =
   ({ outcome, confirmWith, ...facts }: VerifyUserFacts) =>
   (words: Words) => {
-    const { title, tone = 'failure', text, belowButton = null } = outcomeWordsOf(outcome, confirmWith === 'button', words);
+    const { title, tone = 'warning', text, belowButton = null } = outcomeWordsOf(outcome, confirmWith === 'button', words);
     const paragraphs = 'requester' in outcome ? [introductionOf(outcome.requester, words), ...text] : text;
     const newLinkUrl = outcome.kind === 'challenge_expired' ? newLinkPath(facts.workflowId) : null;
     return { ...facts, title, tone, icon: icons[tone], paragraphs, belowButton, newLinkUrl };
@@ -51,7 +51,7 @@ function outcomeWordsOf(outcome: ChallengeOutcome, isButton: boolean, words: Wor
         ),
       ],
       belowButton: t(
-        'Nothing is confirmed before you press it. After that, the agent works on, and each file that it makes is stamped. If it closes the record, we mail you a link to it. If you do not know this agent, close this page.',
+        'Nothing is confirmed before you press it. After that, the agent works on, and each file that it records is stamped. If it closes the record, we mail you a link to it. If you do not know this agent, close this page.',
       ),
     },
     verified: {
@@ -66,12 +66,11 @@ function outcomeWordsOf(outcome: ChallengeOutcome, isButton: boolean, words: Wor
               'The record of its work now shows when somebody with access to your mailbox opened the link. It does not show who it was, or that you agree with anything an agent does.',
             ),
         t(
-          'Now the agent works on, and each file that it makes is stamped. If it closes the record, we mail you a link to it. You need do nothing else, and can close this page.',
+          'Now the agent works on, and each file that it records is stamped. If it closes the record, we mail you a link to it. You need do nothing else, and can close this page.',
         ),
       ],
     },
     wrong: {
-      tone: 'warning',
       title: t('This link is not quite right'),
       text: [
         t(
@@ -87,7 +86,7 @@ function outcomeWordsOf(outcome: ChallengeOutcome, isButton: boolean, words: Wor
         isButton
           ? t('Each link works only once. If you pressed its button, all is well.')
           : t('Each link works only once. If you opened it, or a program that checks your mail did, all is well.'),
-        t('If not, somebody else can read your mail. Tell the operator of the agent, and secure your mailbox.'),
+        t('If neither, somebody else may be able to read your mail. Tell the operator of the agent, and secure your mailbox.'),
       ],
     },
     challenge_expired: {
@@ -98,6 +97,7 @@ function outcomeWordsOf(outcome: ChallengeOutcome, isButton: boolean, words: Wor
       ],
     },
     challenge_exhausted: {
+      tone: 'failure',
       title: t('This link was tried too often'),
       text: [
         t('Too many wrong links came from your network, or for this workflow. Nothing was confirmed.'),
@@ -120,7 +120,7 @@ function outcomeWordsOf(outcome: ChallengeOutcome, isButton: boolean, words: Wor
     },
     workflow_closed: {
       title: t('This workflow is already closed'),
-      text: [t('Its outputs are sealed under one root, so an address can no longer be confirmed. Nothing was changed.')],
+      text: [t('Nothing can be added to its record any more, so an address can no longer be confirmed. Nothing was changed.')],
     },
     email_redacted: {
       title: t('The address of this workflow was erased'),

@@ -53,7 +53,7 @@ export const QUALIFICATION_REASONS = {
   service_other_type: 'The trusted list has the service, but not as one for qualified time-stamps.',
   service_not_yet_granted: 'The trusted list does not have the service as granted at the time of the time-stamp yet.',
   service_withdrawn: 'The trusted list does not grant the service for the time of the time-stamp.',
-  before_eidas: 'It is older than 1 July 2016; there have been qualified time-stamps only since then.',
+  before_eidas: 'It is older than 1 July 2016; qualified time-stamps under eIDAS have existed only since then.',
   list_expired: 'The trusted list had expired at the time of the time-stamp, and no newer list was read.',
   later_time_stamp: 'Its evidence now rests on a later time-stamp that is not qualified.',
 } as const;
@@ -135,7 +135,7 @@ function textOf({ status, basis, reason, listed }: Said): string {
   if (status === 'qualified') {
     if (listed) return 'Qualified: the service “{service}” of {provider} is listed in {list} as granted since {since}.';
     if (basis === 'list') return 'Qualified: a trusted list of the EU grants the service.';
-    return 'Qualified, as claimed by the operator of this service.';
+    return 'Claimed to be qualified: only the operator of this service says so.';
   }
   const sentence = QUALIFICATION_REASONS[reason ?? 'provider_not_qualified'];
   if (basis === 'list' && listed && reason)

@@ -42,7 +42,7 @@ export const fileWords = {
 
 /** What the reader can do, or must know, after one of these sentences. */
 export const adviceWords = {
-  original: 'Even saving a file again changes it. Ask for the original.',
+  original: 'Even saving a file again can change it. Ask for the original.',
   batch: 'The file has changed, or this is the token of a batch: use the .ers file.',
   trial: 'The stamps are for trials: they prove nothing to a third party.',
   elsewhere: 'Its own stamp is on another page of this record, and was not checked for this page.',

@@ -1,23 +1,19 @@
 import { Eta } from 'eta';
-import { type Language, languages } from '../domain/language.ts';
+import type { Language } from '../domain/language.ts';
 import * as format from './format.ts';
 import { viewsFolder } from './translation.ts';
 
 export { viewsFolder };
 
 /**
- * Makes an engine for each language that renders the templates of `views/`. Everything in `<%= %>` is escaped. Templates see their model as `it`, and call the functions of `format.ts` and of its language by their plain names.
+ * Makes an engine that renders the templates of `views/` in a language. Everything in `<%= %>` is escaped. Templates see their model as `it`, and call the functions of `format.ts` and of the language by their plain names.
  *
  * `urlOf` maps a file of `views/assets` to its address, and `modulesOf` a script to the addresses of what it imports. E-mails need neither.
  */
 export function createViewEngine(
-  assets: { urlOf?: (file: string) => string; modulesOf?: (script: string) => readonly string[] } = {},
-): Readonly<Record<Language, Eta>> {
-  const engines = languages.map((language) => [language, engineOf(language, assets)]);
-  return Object.fromEntries(engines) as Record<Language, Eta>;
-}
-
-function engineOf(language: Language, { urlOf = String, modulesOf = () => [] }: Parameters<typeof createViewEngine>[0] & object): Eta {
+  language: Language,
+  { urlOf = String, modulesOf = () => [] }: { urlOf?: (file: string) => string; modulesOf?: (script: string) => readonly string[] } = {},
+): Eta {
   const { wordsOf, ...formats } = format;
   const functions = { ...formats, ...wordsOf(language), asset: urlOf, modulesOf };
   const engine = new Eta({

@@ -148,13 +148,6 @@ export const operatorText = ({ name, url, contact }: Operator): string => [name,
 export const operatorHtml = ({ name, url, contact }: Operator): string =>
   [url ? `<a href="${escapeHtml(url)}">${escapeHtml(name)}</a>` : escapeHtml(name), ...(contact ? [escapeHtml(contact)] : [])].join(', ');
 
-/** Converts a CommonMark sentence to HTML. Only text in backticks is formatted. */
-export const inlineCode = (text: string): string =>
-  text
-    .split('`')
-    .map((part, i) => (i % 2 === 0 ? escapeHtml(part) : `<code>${escapeHtml(part)}</code>`))
-    .join('');
-
 /** Formats a number with its noun, on pages that are only in English: `no output`, `1 output`, `12,345 outputs`. */
 export const plural = (value: number, noun: string): string =>
   value === 0 ? `no ${noun}` : `${value.toLocaleString('en-GB')} ${noun}${value === 1 ? '' : 's'}`;

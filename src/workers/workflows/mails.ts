@@ -2,13 +2,13 @@ import { createHmac } from 'node:crypto';
 import { evidencePath, mailedLinkPath, stopMailPath, workflowPath } from '../../shared/domain/addresses.ts';
 import { type ConfirmWith, mintChallenge } from '../../shared/domain/challenge.ts';
 import { decryptMetadata } from '../../shared/domain/encryption.ts';
-import type { Language } from '../../shared/domain/language.ts';
+import { type Language, languages } from '../../shared/domain/language.ts';
 import { publicNameOf, quotableFileName, quotableName } from '../../shared/domain/public-name.ts';
 import { trialOf } from '../../shared/domain/qualification.ts';
 import { recipientHash, stopTokenOf } from '../../shared/domain/recipient.ts';
 import type { JobPayload } from '../../shared/queue/jobs.ts';
 import type { MailOutcome, WorkflowRecord } from '../../shared/store/workflows.ts';
-import type { createViewEngine } from '../../shared/views/engine.ts';
+import { createViewEngine } from '../../shared/views/engine.ts';
 import { type Words, wordsOf } from '../../shared/views/format.ts';
 import { type Operator, operatorOf } from '../../shared/views/operator.ts';
 import { MailError, type Message } from '../mail/index.ts';
@@ -77,7 +77,7 @@ const minuteMs = 60_000;
  * @throws MailError if it should be retried; ServiceError `store_unavailable`
  */
 export async function sendOtpMail(tools: WorkerTools, job: JobPayload<'otp-mail'>): Promise<void> {
-  const { config, store, engine, clock } = tools;
+  const { config, store, clock } = tools;
   const { workflows } = store;
   const { workflowId, challengeId, baseUrl } = job;
   const randomness = createHmac('sha256', await store.keys.secret('challenge'))
@@ -96,7 +96,7 @@ export async function sendOtpMail(tools: WorkerTools, job: JobPayload<'otp-mail'
     job,
     baseUrl,
     build: (parts) =>
-      buildOtpMessage(engine, {
+      buildOtpMessage({
         ...parts,
         link: `${baseUrl}${mailedLinkPath(workflowId, challenge)}`,
         confirmWith: config.CONFIRM_WITH,
@@ -114,7 +114,7 @@ export async function sendOtpMail(tools: WorkerTools, job: JobPayload<'otp-mail'
  * @throws MailError if it should be retried; ServiceError `store_unavailable`
  */
 export async function sendCompletionMail(tools: WorkerTools, job: JobPayload<'completion-mail'>): Promise<void> {
-  const { engine, log } = tools;
+  const { log } = tools;
   const { workflows } = tools.store;
   const { workflowId, requestId, baseUrl } = job;
   const workflow = await workflows.find(workflowId);
@@ -133,7 +133,7 @@ export async function sendCompletionMail(tools: WorkerTools, job: JobPayload<'co
     job,
     baseUrl,
     build: (parts) =>
-      buildCompletionMessage(engine, {
+      buildCompletionMessage({
         ...parts,
         fileNames,
         outputCount: root.outputCount,
@@ -213,23 +213,23 @@ export interface CompletionMail extends ClientMail {
   readonly bundleLink: string;
 }
 
-type Engine = ReturnType<typeof createViewEngine>;
+const engines = new Map(languages.map((language) => [language, createViewEngine(language)]));
 
 /** The mail with the link that confirms an address. */
-export const buildOtpMessage = (engine: Engine, mail: OtpMail): Message =>
-  buildMessage(engine, 'otp', mail, (agent, { t }) =>
+export const buildOtpMessage = (mail: OtpMail): Message =>
+  buildMessage('otp', mail, (agent, { t }) =>
     agent ? t('The AI agent “{agent}” asks you to confirm your e-mail address', { agent }) : t('Please confirm your e-mail address'),
   );
 
 /** The mail that tells a client that his workflow was completed. */
-export function buildCompletionMessage(engine: Engine, mail: CompletionMail): Message {
+export function buildCompletionMessage(mail: CompletionMail): Message {
   const { outputCount, fileNames, locale } = mail;
   const { t, tCount } = wordsOf(locale);
   const isEmpty = outputCount === 0;
   const outcome = isEmpty
     ? t('A record without files was closed for you')
     : tCount(outputCount, '{count} file was stamped for you', '{count} files were stamped for you');
-  return buildMessage(engine, 'completion', { ...mail, outcome, moreFiles: outputCount - fileNames.length }, (agent) => {
+  return buildMessage('completion', { ...mail, outcome, moreFiles: outputCount - fileNames.length }, (agent) => {
     if (!agent) return outcome;
     if (isEmpty) return t('The AI agent “{agent}” closed a record without files', { agent });
     return tCount(
@@ -252,12 +252,11 @@ const domainOf = (from: Message['from']): string =>
  * §5). `List-Unsubscribe` lets mail programs offer the link that stops the mails, with one click (RFC 8058).
  */
 function buildMessage<Mail extends ClientMail>(
-  engine: Engine,
   kind: 'otp' | 'completion',
   mail: Mail,
   subjectOf: (agentName: string, words: Words) => string,
 ): Message {
-  const { [mail.locale]: views } = engine;
+  const views = engines.get(mail.locale)!;
   const agentName = quotableName(mail.agentId);
   const model = { ...mail, agentName, taskTitle: quotableName(mail.title ?? '') };
   return {

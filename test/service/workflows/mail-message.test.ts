@@ -1,7 +1,6 @@
 import { createTransport } from 'nodemailer';
 import PostalMime from 'postal-mime';
 import { expect, test } from 'vitest';
-import { createViewEngine } from '../../../src/shared/views/engine.ts';
 import type { Message } from '../../../src/workers/mail/index.ts';
 import { buildCompletionMessage, buildOtpMessage, type CompletionMail } from '../../../src/workers/workflows/mails.ts';
 
@@ -43,8 +42,8 @@ async function onWire({ headers, ...message }: Message) {
   const wordsOf = (text = '') => text.replace(/<(?!a )[^>]*>/g, '').replace(/\s+/g, ' ');
   return { envelope: sent.envelope, parsed, bodies: [wordsOf(parsed.text), wordsOf(parsed.html)] };
 }
-const verification = (changed = {}) => onWire(buildOtpMessage(createViewEngine(), { ...otp, ...changed }));
-const completed = (changed = {}) => onWire(buildCompletionMessage(createViewEngine(), { ...completion, ...changed }));
+const verification = (changed = {}) => onWire(buildOtpMessage({ ...otp, ...changed }));
+const completed = (changed = {}) => onWire(buildCompletionMessage({ ...completion, ...changed }));
 
 const operator = { name: 'Acme Stamps', url: 'https://acme.example', contact: 'help@acme.example' };
 test.each<[string, () => ReturnType<typeof onWire>, (string | RegExp)[]]>([
