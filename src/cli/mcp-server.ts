@@ -16,6 +16,7 @@ import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
 import { version } from '../shared/contract/version.ts';
 import { verifyPath, workflowPath } from '../shared/domain/addresses.ts';
+import { languages } from '../shared/domain/language.ts';
 import type { Verdict } from '../shared/domain/reasons.ts';
 import { workflowTiers } from '../shared/domain/stamp.ts';
 import { isSameService } from './client.ts';
@@ -158,16 +159,17 @@ function createServer(allowed: readonly string[], context: Context, inTurn: InTu
         briefing: path.optional().describe('a file with the task as given; only its hash is sent'),
         briefing_text: z.string().min(1).optional().describe('instead of briefing: the task as given; only its hash is sent'),
         tier: z.enum(workflowTiers).default('standard'),
+        locale: z.enum(languages).default('en').describe('the language of the mails to the client'),
         title: z.string().optional().describe('a title of the task, shown on the public page of the workflow'),
         workflow,
       }),
     },
-    async ({ user_email: email, agent_id: agent, briefing, briefing_text: text, tier, title, workflow }, call) => {
+    async ({ user_email: email, agent_id: agent, briefing, briefing_text: text, tier, locale, title, workflow }, call) => {
       if ((briefing === undefined) === (text === undefined)) throw misuse('give one of briefing and briefing_text');
       const [file] = briefing === undefined ? [] : await call.files([briefing]);
       const briefed = file === undefined ? { briefingHash: hash('sha256', text ?? '') } : { briefing: file };
       const place = await call.newFile(workflow);
-      await startWorkflow({ email, agent, ...briefed, tier, workflow: place, ...(title !== undefined && { title }) }, call);
+      await startWorkflow({ email, agent, ...briefed, tier, locale, workflow: place, ...(title !== undefined && { title }) }, call);
     },
   );
 

@@ -41,7 +41,8 @@ describe('every page', () => {
   });
 
   it.each(['de-DE', 'fr-FR'])('%s: axe finds nothing on a phone, and nothing is too wide', async (locale) => {
-    for (const path of ['/workflow/named', '/workflow/broken', '/verify/differing', '/verify', '/verify-user/10', '/what-this-means']) {
+    const paths = ['/workflow/named', '/workflow/broken', '/verify/differing', '/verify', '/verify-user/10', '/what-this-means'];
+    for (const path of [...paths, '/status/degraded']) {
       const { result } = await visit(path, { ...phone, locale }, async (page) => ({
         findings: await axeFindings(page),
         overflow: await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth'),

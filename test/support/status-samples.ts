@@ -89,7 +89,7 @@ export const statusSamples = {
         list('FR', {
           ...nothing,
           state: 'missing',
-          reason: 'list_wrong_signer: The list is not signed with a certificate of its signers.',
+          reason: 'list_wrong_signer: The list is not signed with a certificate that was named for it.',
         }),
         list('SE'),
         list('UK', { state: 'closed', next_update: null }),

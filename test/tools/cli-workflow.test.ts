@@ -18,7 +18,7 @@ const inFolder = (files: Record<string, string>) => {
 
 test('W6, W16: a workflow from its briefing to its page, with a second link', async () => {
   const { run, json, path } = inFolder({ 'briefing.md': 'a logo', 'logo.png': 'png', 'notes.txt': 'txt', data: 'bin' });
-  const options = ['--tier', 'verified', '--title', 'A logo', '--metadata', 'case=7'];
+  const options = ['--tier', 'verified', '--locale', 'de', '--title', 'A logo', '--metadata', 'case=7'];
   const start = ['workflow', 'start', '--email', 'client@example.com', '--agent', 'agent-7', '--briefing', 'briefing.md', ...options];
   const started = await run(...start, '--json');
   expect(started).toMatchObject({ code: 0, stderr: '' });
@@ -32,6 +32,7 @@ test('W6, W16: a workflow from its briefing to its page, with a second link', as
   const early = await run('workflow', 'add', 'logo.png');
   expect([early.code, early.stderr]).toEqual([3, expect.stringMatching(/^logo\.png: the service answered 409: /)]);
   const endedLink = await mail.linkFor(workflow?.workflow_id);
+  expect(mail.mails.find(({ links }) => links.includes(endedLink))?.parsed.subject).toContain('bittet Sie');
   expect((await run('workflow', 'resend')).stdout).toContain('a new link is mailed to client@example.com');
   expect((await openLink(endedLink)).status).not.toBe(200);
   const newLink = await eventually(async () =>

@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { checkoutDir } from '../../scripts/stack/context.ts';
 import { type BundleLab, startBundleLab } from '../support/bundle-lab.ts';
 import { nowhere, temporaryFolder } from '../support/cli.ts';
+import { type MailServer, startMailServer } from '../support/mail.ts';
 import { sha256 } from '../support/requests.ts';
 import { serviceToken } from '../support/service.ts';
 
@@ -17,8 +18,12 @@ import { serviceToken } from '../support/service.ts';
 
 const ends: (() => void | Promise<void>)[] = [];
 let lab: BundleLab;
+let mail: MailServer;
 beforeAll(async () => {
-  lab = await startBundleLab((end) => void ends.push(end));
+  mail = await startMailServer({ keep: true });
+  ends.push(mail.close);
+  const sendsMail = { SMTP_URL: mail.url, MAIL_FROM: 'qstamp <no-reply@qstamp.example>' };
+  lab = await startBundleLab((end) => void ends.push(end), {}, undefined, sendsMail);
 });
 afterAll(async () => {
   for (const end of ends.reverse()) await end();
@@ -108,11 +113,13 @@ describe.each(kinds)('%s', (kind) => {
   test('runs a workflow, and its secret never reaches the assistant', async () => {
     const { folder, env } = ownFolder({ 'task.md': 'a logo', 'logo.png': 'png', 'text.md': 'text' });
     const { call } = await connect(kind, { args: ['mcp'], env, roots: [folder] });
-    const start = { user_email: 'client@example.com', agent_id: 'agent', briefing: 'task.md' };
+    const start = { user_email: 'client@example.com', agent_id: 'agent', briefing: 'task.md', locale: 'fr' };
     const started = await call('workflow_start', start);
     expect(started).toMatchObject({ isError: false, results: [{ briefing_hash: sha256('a logo') }] });
     const { workflow_token, workflow_id } = JSON.parse(readFileSync(join(folder, 'qstamp-workflow.json'), 'utf8'));
     expect(await call('workflow_complete', {})).toMatchObject({ isError: true, text: expect.stringContaining('has no results yet') });
+    const link = await mail.linkFor(workflow_id);
+    expect(mail.mails.find(({ links }) => links.includes(link))?.parsed.subject).toContain('vous demande');
     // The same call twice at once adds each file once.
     const twice = await Promise.all([1, 2].map(() => call('workflow_add_files', { paths: ['logo.png', 'text.md'] })));
     const added = twice.find(({ results }) => results?.some((one) => 'sequence_number' in one))!;

@@ -137,15 +137,12 @@ export async function registerViews(
   app.decorateReply('page', function page(this: FastifyReply, name: keyof PageModels, model: object | ((words: Words) => object)) {
     // A page shows the current state, so caches must ask again each time. The page of verify-user must not be stored at all.
     if (!this.hasHeader('cache-control')) this.header('cache-control', name === 'verify-user' ? 'no-store' : 'no-cache');
-    const language = onlyEnglish.includes(name) ? 'en' : languageOf(this.request.headers['accept-language']);
+    const language = languageOf(this.request.headers['accept-language']);
     const vary = [this.getHeader('vary') ?? [], 'Accept-Language'].flat().join(', ');
     this.header('content-language', language).header('vary', vary);
     return this[`view_${language}`](`${name}.eta`, typeof model === 'function' ? model(wordsOf(language)) : model);
   });
 }
-
-/** The page for people who run the service. */
-const onlyEnglish: readonly string[] = ['status'];
 
 interface ErrorFacts {
   readonly status: number;
@@ -182,7 +179,8 @@ export const errorPageOf = (what: LookedFor, error: ErrorFacts, requestId: strin
   const [title, ...paragraphs] = errorWordsOf(what, error, words);
   const isTemporary = status >= 500 || status === 429;
   // A sentence for programs, in English, is better than none.
-  return { title, paragraphs, detail: paragraphs.length === 0 ? error.detail : null, isTemporary, status, requestId, retryAfterSeconds };
+  const detail = paragraphs.length === 0 && status < 500 ? error.detail : null;
+  return { title, paragraphs, detail, isTemporary, status, requestId, retryAfterSeconds };
 };
 
 type ErrorWords = readonly [title: string, ...paragraphs: string[]];

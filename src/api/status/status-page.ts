@@ -1,87 +1,87 @@
 import type { ProviderStatus, StatusCounters, StatusResponse, TrustedListStatus } from '../../shared/contract/status.ts';
 import { countryText, type QualificationReason } from '../../shared/domain/qualification.ts';
 import type { Durability, ServiceState } from '../../shared/domain/service-state.ts';
-import { wordsOf } from '../../shared/views/format.ts';
+import type { Words } from '../../shared/views/format.ts';
 import { markOf } from '../verification/index.ts';
 import { type ComponentName, type DayFigures, type PartState, type StatusFigures, shownDays } from './status.ts';
 
-/** The status page is only in English. */
-const words = wordsOf('en');
-const { count, duration } = words;
-
 declare module '../http/views.ts' {
   interface PageModels {
-    readonly status: ReturnType<typeof statusPageOf>;
+    readonly status: ReturnType<ReturnType<typeof statusPageOf>>;
   }
 }
 
 /** Makes the model of the status page. Unknown numbers are null; the template shows a dash for them. */
-export function statusPageOf({ status, since, components, days }: StatusFigures) {
-  const partOf = (name: ComponentName): Part => components.find((each) => each.name === name)!;
-  const [stamping, verification, mail] = [partOf('Stamping'), partOf('Verification'), partOf('Mail')];
-  const isUnasked = stamping.status === 'operational' && status.providers.every((provider) => stateOf(provider) === 'unasked');
-  const shown = isUnasked && status.status === 'operational' ? 'unasked' : status.status;
-  return {
-    ...{ version: status.version, time: status.time, uptimeSeconds: status.uptime_seconds },
-    headline: { state: stateShown(shown), sentence: headlines[shown], since },
-    /** What works for the users of the service. */
-    abilities: [
-      stampingShown(stamping, isUnasked, status.provider),
-      abilityOf(verification, verification.status === 'operational' ? 'Stamps can be verified.' : 'Stamps cannot be verified by their id.'),
-      { ...abilityOf(mail, mailSentences[mail.status]), note: mail.status === 'unasked' ? '' : mail.note },
-      workflowsShown(stamping, isUnasked, mail),
-    ],
-    parts: components
-      .filter((part) => part !== stamping && part !== verification && part !== mail)
-      .map((part) => ({
-        ...{ name: part.name, state: stateShown(part.status), note: part.note, since: faultSince(part) },
-        load: part.name === 'Queue' ? loadText(status.queue) : null,
+export const statusPageOf =
+  ({ status, since, components, days }: StatusFigures) =>
+  (words: Words) => {
+    const { t, language } = words;
+    const partOf = (name: ComponentName): Part => components.find((each) => each.name === name)!;
+    const [stamping, verification, mail] = [partOf('Stamping'), partOf('Verification'), partOf('Mail')];
+    const isUnasked = stamping.status === 'operational' && status.providers.every((provider) => stateOf(provider) === 'unasked');
+    const shown = isUnasked && status.status === 'operational' ? 'unasked' : status.status;
+    const verified = verification.status === 'operational' ? t('Stamps can be verified.') : t('Stamps cannot be verified by their id.');
+    return {
+      ...{ version: status.version, time: status.time, uptimeSeconds: status.uptime_seconds },
+      headline: { state: stateShown(shown, words), sentence: headlinesOf(words)[shown], since },
+      /** What works for the users of the service. */
+      abilities: [
+        stampingShown(stamping, isUnasked, status.provider, words),
+        abilityOf(verification, verified, words),
+        { ...abilityOf(mail, mailSentencesOf(words)[mail.status], words), ...(mail.status === 'unasked' && { note: '' }) },
+        workflowsShown(stamping, isUnasked, mail, words),
+      ],
+      parts: components
+        .filter((part) => part !== stamping && part !== verification && part !== mail)
+        .map((part) => ({
+          ...{ name: t(part.name), state: stateShown(part.status, words), note: t(part.note, part.values), since: faultSince(part) },
+          load: part.name === 'Queue' ? loadText(status.queue, words) : null,
+        })),
+      providers: status.providers.map((provider) => ({
+        ...provider,
+        mark: markOf(provider.qualification, provider.qualified?.basis, words),
+        state: stateShown(stateOf(provider), words),
+        /** Whether its next stamp is qualified; null if it was not asked yet. */
+        next: provider.qualified && qualificationOf(provider.qualified),
       })),
-    providers: status.providers.map((provider) => ({
-      ...provider,
-      mark: markOf(provider.qualification, provider.qualified?.basis, words),
-      state: stateShown(stateOf(provider)),
-      /** Whether its next stamp is qualified; null if it was not asked yet. */
-      next: provider.qualified && qualificationOf(provider.qualified),
-    })),
-    lists: status.trusted_lists
-      // The list of lists leads to the others.
-      .toSorted((a, b) => Number(b.territory === 'EU') - Number(a.territory === 'EU'))
-      .map((list) => ({
-        ...list,
-        name: list.territory === 'EU' ? 'List of lists' : countryText(list.territory),
-        shown: listStates[list.state],
-        /** Why the last refresh failed: the code is for programs; people read the sentence. */
-        refusal: list.reason?.replace(/^\w+: /, ''),
+      lists: status.trusted_lists
+        // The list of lists leads to the others.
+        .toSorted((a, b) => Number(b.territory === 'EU') - Number(a.territory === 'EU'))
+        .map((list) => ({
+          ...list,
+          name: list.territory === 'EU' ? t('List of lists') : countryText(list.territory, language),
+          shown: listStatesOf(words)[list.state],
+          /** Why the last refresh failed: the code is for programs; people read the sentence. */
+          refusal: list.reason && t(list.reason.replace(/^\w+: /, '')),
+        })),
+      counters: counterLabelsOf(words).map(([field, label]) => ({
+        label,
+        last24h: status.counters.last_24h[field],
+        lifetime: status.counters.lifetime[field],
       })),
-    counters: counterLabels.map(([field, label]) => ({
-      label,
-      last24h: status.counters.last_24h[field],
-      lifetime: status.counters.lifetime[field],
-    })),
-    evidence: evidenceShown(status.evidence),
-    chart: chartOf(days, status.time),
+      evidence: status.evidence,
+      chart: chartOf(days, status.time),
+    };
   };
-}
 
 type Part = StatusFigures['components'][number];
 
-const headlines: Readonly<Record<ServiceState | 'unasked', string>> = {
-  operational: 'Everything works.',
-  degraded: 'Stamps are made, but some parts do not work.',
-  outage: 'Stamps cannot be made at the moment.',
-  unasked: 'No fault is known, but no provider was asked yet.',
-};
+const headlinesOf = ({ t }: Words): Readonly<Record<ServiceState | 'unasked', string>> => ({
+  operational: t('Everything works.'),
+  degraded: t('Stamps are made, but some parts do not work.'),
+  outage: t('Stamps cannot be made at the moment.'),
+  unasked: t('No fault is known, but no provider was asked yet.'),
+});
 
-const states: Readonly<Record<PartState, { readonly icon: string; readonly label: string }>> = {
-  operational: { icon: 'check', label: 'Operational' },
-  degraded: { icon: 'warning', label: 'Degraded' },
-  outage: { icon: 'cross', label: 'Outage' },
-  unasked: { icon: 'pending', label: 'Not asked yet' },
-  not_configured: { icon: 'pending', label: 'Not set up' },
-};
+const statesOf = ({ t }: Words): Readonly<Record<PartState, { readonly icon: string; readonly label: string }>> => ({
+  operational: { icon: 'check', label: t('Operational') },
+  degraded: { icon: 'warning', label: t('Degraded') },
+  outage: { icon: 'cross', label: t('Outage') },
+  unasked: { icon: 'pending', label: t('Not asked yet') },
+  not_configured: { icon: 'pending', label: t('Not set up') },
+});
 
-const stateShown = (name: PartState) => ({ name, ...states[name] });
+const stateShown = (name: PartState, words: Words) => ({ name, ...statesOf(words)[name] });
 
 /** A provider counts as working only after it has made a stamp. */
 const stateOf = (provider: ProviderStatus): PartState =>
@@ -89,69 +89,76 @@ const stateOf = (provider: ProviderStatus): PartState =>
 
 const faultSince = ({ status, since }: Part): string | null => (status === 'degraded' || status === 'outage' ? since : null);
 
-const abilityOf = (part: Part, sentence: string, remark = '') => ({
-  ...{ state: stateShown(part.status), sentence, note: part.note, remark, since: faultSince(part) },
+const abilityOf = (part: Part, sentence: string, words: Words, remark = '') => ({
+  ...{ state: stateShown(part.status, words), sentence, note: words.t(part.note, part.values), remark, since: faultSince(part) },
 });
 
-function stampingShown(stamping: Part, isUnasked: boolean, provider: ProviderStatus) {
-  const remark = providerRemark(provider);
-  if (isUnasked) return abilityOf({ ...stamping, status: 'unasked' }, 'No provider was asked for a stamp yet.', remark);
-  return abilityOf(stamping, stamping.status === 'outage' ? 'Stamps cannot be made.' : 'Stamps are made.', remark);
+function stampingShown(stamping: Part, isUnasked: boolean, provider: ProviderStatus, words: Words) {
+  const { t } = words;
+  const remark = providerRemark(provider, words);
+  if (isUnasked) return abilityOf({ ...stamping, status: 'unasked' }, t('No provider was asked for a stamp yet.'), words, remark);
+  return abilityOf(stamping, stamping.status === 'outage' ? t('Stamps cannot be made.') : t('Stamps are made.'), words, remark);
 }
 
-function providerRemark({ name, qualification, qualified }: ProviderStatus): string {
+function providerRemark({ name, qualification, qualified }: ProviderStatus, { t }: Words): string {
   if (qualification !== 'not_qualified') return '';
-  if (name === 'mock') return 'The provider mock is for testing: its stamps prove nothing to a third party.';
+  if (name === 'mock') return t('The provider mock is for testing: its stamps prove nothing to a third party.');
   const isDevelopment = qualified?.reason?.startsWith('development_tsa:');
   return isDevelopment
-    ? `The provider ${name} is for trials: its operator holds the key, and its stamps prove nothing to a third party.`
-    : `The provider ${name} is not a qualified trust service.`;
+    ? t('The provider {name} is for trials: its operator holds the key, and its stamps prove nothing to a third party.', { name })
+    : t('The provider {name} is not a qualified trust service.', { name });
 }
 
-const mailSentences: Readonly<Record<PartState, string>> = {
-  operational: 'Mails are sent.',
-  degraded: 'Mails are late.',
-  outage: 'No mails are sent.',
-  unasked: 'No mail was sent yet.',
-  not_configured: 'No mails are sent.',
-};
+const mailSentencesOf = ({ t }: Words): Readonly<Record<PartState, string>> => ({
+  operational: t('Mails are sent.'),
+  degraded: t('Mails are late.'),
+  outage: t('No mails are sent.'),
+  unasked: t('No mail was sent yet.'),
+  not_configured: t('No mails are sent.'),
+});
 
-function workflowsShown(stamping: Part, isUnasked: boolean, mail: Part) {
-  if (stamping.status === 'outage') return { ...abilityOf(stamping, 'Workflows cannot be stamped or completed.'), note: '' };
+function workflowsShown(stamping: Part, isUnasked: boolean, mail: Part, words: Words) {
+  const { t } = words;
+  if (stamping.status === 'outage') return { ...abilityOf(stamping, t('Workflows cannot be stamped or completed.'), words), note: '' };
   return {
-    state: stateShown('operational'),
-    sentence: isUnasked ? 'Workflows can be started.' : 'Workflows can be started, stamped and completed.',
+    state: stateShown('operational', words),
+    sentence: isUnasked ? t('Workflows can be started.') : t('Workflows can be started, stamped and completed.'),
     note: '',
-    remark: mail.status === 'not_configured' ? 'Only those of the tier standard.' : '',
+    remark: mail.status === 'not_configured' ? t('Only those of the tier standard.') : '',
     since: null,
   };
 }
 
 /** For each durability of the queue: the effect of a crash of its server. A failover keeps the jobs only if replicas confirm them. */
-const durabilities: Readonly<Record<Durability, string>> = {
-  every_write: 'Accepted jobs survive a crash of the queue.',
-  every_second: 'A crash of the queue may lose the jobs of its last second.',
-  none: 'A crash of the queue may lose accepted jobs.',
-  unknown: 'It is not known whether accepted jobs survive a crash of the queue.',
-};
+const durabilitiesOf = ({ t }: Words): Readonly<Record<Durability, string>> => ({
+  every_write: t('Accepted jobs survive a crash of the queue.'),
+  every_second: t('A crash of the queue may lose the jobs of its last second.'),
+  none: t('A crash of the queue may lose accepted jobs.'),
+  unknown: t('It is not known whether accepted jobs survive a crash of the queue.'),
+});
 
-/** `0 stamps`, `1 stamp`. */
-const amount = (value: number | null, noun: string): string => `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
-
-function loadText({
-  depth,
-  oldest_job_age_seconds: oldest,
-  failed_jobs: failed,
-  durability,
-  survives,
-}: StatusResponse['queue']): string | null {
+function loadText(
+  { depth, oldest_job_age_seconds: oldest, failed_jobs: failed, durability, survives }: StatusResponse['queue'],
+  words: Words,
+): string | null {
   if (depth === null) return null;
-  const wait = (value: number) => (value === 1 ? 'waits' : 'wait');
-  const waiting = `${amount(depth, 'stamp')} ${wait(depth)}${oldest === null ? '' : `, the oldest for ${duration(oldest)}`}.`;
-  const given = failed ? ` ${amount(failed, 'job')} could not be done and ${wait(failed)} for the operator.` : '';
-  const kept =
-    survives === 'failover' ? 'Accepted jobs survive a crash of the queue and a failover to another server.' : durabilities[durability];
-  return `${waiting}${given} ${kept}`;
+  const { t, tCount, duration } = words;
+  return [
+    tCount(depth, '{count} stamp waits.', '{count} stamps wait.'),
+    oldest === null ? '' : t('Longest wait so far: {duration}.', { duration: duration(oldest) }),
+    failed
+      ? tCount(
+          failed,
+          '{count} job could not be done and waits for the operator.',
+          '{count} jobs could not be done and wait for the operator.',
+        )
+      : '',
+    survives === 'failover'
+      ? t('Accepted jobs survive a crash of the queue and a failover to another server.')
+      : durabilitiesOf(words)[durability],
+  ]
+    .filter(Boolean)
+    .join(' ');
 }
 
 /** The status names no single list, and of the reason only the code has a sentence for people. */
@@ -161,30 +168,23 @@ const qualificationOf = ({ status, basis, reason }: NonNullable<ProviderStatus['
 });
 
 /** `tone` is the state of a part with the same colour. */
-const listStates: Readonly<
-  Record<TrustedListStatus['state'], { readonly icon: string; readonly tone: ServiceState; readonly label: string }>
-> = {
-  current: { icon: 'check', tone: 'operational', label: 'Current' },
-  due_soon: { icon: 'warning', tone: 'degraded', label: 'Next update due' },
-  expired: { icon: 'cross', tone: 'outage', label: 'Expired' },
-  closed: { icon: 'check', tone: 'operational', label: 'Closed' },
-  missing: { icon: 'cross', tone: 'outage', label: 'None yet' },
-};
+const listStatesOf = ({ t }: Words) =>
+  ({
+    current: { icon: 'check', tone: 'operational', label: t('Current') },
+    due_soon: { icon: 'warning', tone: 'degraded', label: t('Next update due') },
+    expired: { icon: 'cross', tone: 'outage', label: t('List expired') },
+    closed: { icon: 'check', tone: 'operational', label: t('List closed') },
+    missing: { icon: 'cross', tone: 'outage', label: t('No list yet') },
+  }) satisfies Record<TrustedListStatus['state'], { icon: string; tone: ServiceState; label: string }>;
 
-const counterLabels: readonly (readonly [keyof StatusCounters, string])[] = [
-  ['stamps', 'Stamps made'],
-  ['failed', 'Stamps failed'],
-  ['verifications', 'Verifications'],
-  ['workflows_started', 'Workflows started'],
-  ['workflows_completed', 'Workflows completed'],
-  ['evidence_renewed', 'Evidence renewed'],
+const counterLabelsOf = ({ t }: Words): readonly (readonly [keyof StatusCounters, string])[] => [
+  ['stamps', t('Stamps made')],
+  ['failed', t('Stamps failed')],
+  ['verifications', t('Verifications')],
+  ['workflows_started', t('Workflows started')],
+  ['workflows_completed', t('Workflows completed')],
+  ['evidence_renewed', t('Evidence renewed')],
 ];
-
-function evidenceShown({ last_run_at: lastRunAt, due, lapsed, unknown }: StatusResponse['evidence']) {
-  if (!lastRunAt) return null;
-  const amountOf = (value: number | null) => amount(value, 'time-stamp');
-  return { lastRunAt, due: amountOf(due), lapsed: amountOf(lapsed), unknown: unknown ? amountOf(unknown) : null };
-}
 
 function chartOf(days: readonly DayFigures[], time: string) {
   const { bars, scale } = dayBars(days, time);
@@ -192,10 +192,7 @@ function chartOf(days: readonly DayFigures[], time: string) {
   const busiest = bars.reduce((most, bar) => (bar.stamps > most.stamps ? bar : most));
   return {
     ...{ bars, scale, newestFirst: bars.toReversed(), firstDate: bars[0]!.date, lastDate: bars.at(-1)!.date },
-    made: amount(
-      sum(({ stamps }) => stamps),
-      'stamp',
-    ),
+    made: sum(({ stamps }) => stamps),
     failed: sum(({ failed }) => failed),
     busiest: busiest.stamps > 0 ? busiest : null,
   };

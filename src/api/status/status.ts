@@ -175,12 +175,31 @@ export type PartState = ServiceState | 'unasked' | 'not_configured';
 /** The names of the parts. The page shows all of them but `Providers`, which count for `Stamping`. */
 export type ComponentName = 'Stamping' | 'Verification' | 'Store' | 'Queue' | 'Workers' | 'Providers' | 'Clock' | 'Mail';
 
-/** A part of the service, with a sentence if there is something to report. */
+/** A part of the service, with one of `partNotes` if there is something to report, and the values in it. */
 interface ComponentState {
   readonly name: ComponentName;
   readonly status: PartState;
   readonly note: string;
+  readonly values?: Readonly<Record<string, number>>;
 }
+
+/** What there is to report about a part. The page translates it. */
+export const partNotes = {
+  storeRefuses: 'The store accepts no writes.',
+  storeSilent: 'The store does not answer.',
+  queueRefuses: 'The queue accepts no writes.',
+  queueSilent: 'The queue does not answer.',
+  queueLate: 'Stamps take longer than callers wait.',
+  noWorker: 'No worker reports.',
+  providersFail: 'Some providers make no stamps.',
+  notReadable: 'Stamps cannot be read at the moment.',
+  mailFails: 'The mail server did not accept the last mail. The service tries again.',
+  noMailYet: 'No mail was sent yet.',
+  noMailServer: 'No mail can be sent, so workflows of the tiers verified and qualified cannot start.',
+  clockUnchecked: 'The clock is not checked against others.',
+  clockUnknown: 'Nothing confirms the clock. The service issues no stamps by it.',
+  clockOff: 'The clock is off by {ms} ms. The service issues no stamps by it.',
+};
 
 /** Derives the state of the service from the state of its parts. */
 export function assess({ isStoreUp, refusing, workers = [], queue, known, stampWaitMs }: ObservedParts) {
@@ -189,16 +208,16 @@ export function assess({ isStoreUp, refusing, workers = [], queue, known, stampW
     workers.length === 0
       ? known.map((provider) => ({ ...provider, status: 'outage' }))
       : [...Map.groupBy(views, ({ name }) => name).values()].map(merge);
-  const store = isStoreUp ? 'The store accepts no writes.' : 'The store does not answer.';
+  const store = isStoreUp ? partNotes.storeRefuses : partNotes.storeSilent;
   const isLate = (queue?.oldestAgeMs ?? 0) > stampWaitMs;
   const isQueueUp = queue !== undefined && !refusing.redis;
-  const queueNote = isQueueUp ? 'Stamps take longer than callers wait.' : `The queue ${queue ? 'accepts no writes' : 'does not answer'}.`;
+  const queueFault = queue ? partNotes.queueRefuses : partNotes.queueSilent;
   const parts = [
     part('Store', isStoreUp && !refusing.mongodb ? 'operational' : 'outage', store),
-    part('Queue', isQueueUp ? (isLate ? 'degraded' : 'operational') : 'outage', queueNote),
-    part('Workers', workers.length > 0 ? 'operational' : 'outage', 'No worker reports.'),
+    part('Queue', isQueueUp ? (isLate ? 'degraded' : 'operational') : 'outage', isQueueUp ? partNotes.queueLate : queueFault),
+    part('Workers', workers.length > 0 ? 'operational' : 'outage', partNotes.noWorker),
   ];
-  const making = part('Providers', together(providers.map(({ status }) => status)), 'Some providers make no stamps.');
+  const making = part('Providers', together(providers.map(({ status }) => status)), partNotes.providersFail);
   const stamping = worst([...parts, making]);
   const mail = part('Mail', ...mailParts[mailStateOf(workers)]);
   return {
@@ -206,7 +225,7 @@ export function assess({ isStoreUp, refusing, workers = [], queue, known, stampW
     providers,
     components: [
       { ...stamping, name: 'Stamping' },
-      part('Verification', isStoreUp ? 'operational' : 'outage', 'Stamps cannot be read at the moment.'),
+      part('Verification', isStoreUp ? 'operational' : 'outage', partNotes.notReadable),
       ...parts,
       ...clockParts(views),
       mail,
@@ -234,9 +253,9 @@ function together(states: readonly ServiceState[]): ServiceState {
 
 const mailParts: Readonly<Record<MailState, readonly [status: PartState, note: string]>> = {
   ok: ['operational', ''],
-  failing: ['degraded', 'The mail server did not accept the last mail. The service tries again.'],
-  unknown: ['unasked', 'No mail was sent yet.'],
-  not_configured: ['not_configured', 'No mail can be sent, so workflows of the tiers verified and qualified cannot start.'],
+  failing: ['degraded', partNotes.mailFails],
+  unknown: ['unasked', partNotes.noMailYet],
+  not_configured: ['not_configured', partNotes.noMailServer],
 };
 
 /**
@@ -281,10 +300,10 @@ function clockParts(views: readonly ProviderHealth[]): ComponentState[] {
   const clock = worstClockOf(views);
   if (!clock) return [];
   const { state, driftMs } = clock;
-  const off = `The clock is off by ${Math.round(Math.abs(driftMs ?? 0))} ms. The service issues no stamps by it.`;
-  if (state === 'unchecked') return [part('Clock', 'not_configured', 'The clock is not checked against others.')];
-  if (state === 'unknown') return [part('Clock', 'outage', 'Nothing confirms the clock. The service issues no stamps by it.')];
-  return [part('Clock', state === 'off' ? 'outage' : 'operational', off)];
+  if (state === 'unchecked') return [part('Clock', 'not_configured', partNotes.clockUnchecked)];
+  if (state === 'unknown') return [part('Clock', 'outage', partNotes.clockUnknown)];
+  const values = { ms: Math.round(Math.abs(driftMs ?? 0)) };
+  return [{ ...part('Clock', state === 'off' ? 'outage' : 'operational', partNotes.clockOff), values }];
 }
 
 const worstFirst: readonly ClockState[] = ['off', 'unknown', 'unchecked', 'ok'];

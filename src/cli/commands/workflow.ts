@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, extname } from 'node:path';
 import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import type { WorkflowStateResponse } from '../../shared/contract/workflow.ts';
+import { type Language, languages } from '../../shared/domain/language.ts';
 import { workflowTiers } from '../../shared/domain/stamp.ts';
 import type { Client } from '../client.ts';
 import { type Context, confirm, metadataOption, type Program } from '../command.ts';
@@ -38,6 +39,7 @@ function addStart(group: Program, context: Context): void {
     .option('--briefing <FILE>', 'the task, or - for standard input; only its hash is sent')
     .addOption(new Option('--briefing-hash <SHA-256>', 'instead of --briefing').argParser(sha256Of).conflicts('briefing'))
     .addOption(new Option('--tier <TIER>', 'how much the workflow requires before it continues').choices(workflowTiers).default('standard'))
+    .addOption(new Option('--locale <LANGUAGE>', 'the language of the mails to the client').choices(languages).default('en'))
     .option('--title <TEXT>', 'a title of the task, shown on the public page of the workflow')
     .addOption(metadataOption('stored with the briefing'))
     .option('--workflow <FILE>', 'where the workflow token is saved', workflowFileName)
@@ -50,6 +52,7 @@ interface StartOptions {
   readonly briefing?: string;
   readonly briefingHash?: string;
   readonly tier: (typeof workflowTiers)[number];
+  readonly locale: Language;
   readonly title?: string;
   readonly metadata?: Readonly<Record<string, string>>;
   /** The path of the workflow file. */
@@ -58,7 +61,7 @@ interface StartOptions {
 
 /** Starts a workflow, and saves its workflow token. */
 export async function startWorkflow(options: StartOptions, { terminal, connect, stdin }: Context): Promise<void> {
-  const { email, agent, briefing, briefingHash, tier, title, metadata: given, workflow: path } = options;
+  const { email, agent, briefing, briefingHash, tier, locale, title, metadata: given, workflow: path } = options;
   const metadata = title === undefined ? given : { ...given, title, public: true };
   const client = connect();
   if ((await readText(path)) !== undefined) {
@@ -68,7 +71,7 @@ export async function startWorkflow(options: StartOptions, { terminal, connect, 
   const hashFile = (file: string) => about(`--briefing ${file}`, () => digestInput(file, stdin));
   const briefing_hash = briefing === undefined ? briefingHash : (await hashFile(briefing)).imprint.digest;
   if (briefing_hash === undefined) throw misuse('one of --briefing and --briefing-hash is needed');
-  const request = { user_email: email, agent_id: agent, briefing_hash, tier, ...(metadata && { briefing_metadata: metadata }) };
+  const request = { user_email: email, agent_id: agent, briefing_hash, tier, locale, ...(metadata && { briefing_metadata: metadata }) };
   const { workflow_token, ...started } = await client.startWorkflow(request);
   const { workflow_id, expires_at, page_url } = started;
   const saved: WorkflowFile = { qstamp: 1, kind: 'workflow', service: client.baseUrl, workflow_id, workflow_token, expires_at };

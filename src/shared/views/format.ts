@@ -86,6 +86,13 @@ function makeWords(language: Language) {
   /** Formats a number: `12,345`, or an en dash if it is unknown. */
   const count = (value: number | null): string => value?.toLocaleString(locale) ?? '–';
 
+  /** Formats a latency: `240 ms`, `1.2 s`, or an en dash if nothing was measured. */
+  function latency(ms: number | null): string {
+    if (ms === null) return '–';
+    if (ms < 1_000) return `${Math.round(ms)} ms`;
+    return `${(ms / 1_000).toLocaleString(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 })} s`;
+  }
+
   /** Formats a duration in its largest unit and the next smaller unit: `3 days 4 hours`, `12 seconds`. */
   function duration(seconds: number): string {
     let rest = Math.round(seconds);
@@ -114,7 +121,7 @@ function makeWords(language: Language) {
     `${tHtml(notQualifiedSentence(reason)).replace(/^[^:]+?(?= ?:)/, '<strong>$&</strong>')} ${meaningLink}`;
 
   return {
-    ...{ ...translator, timeText, stampTimeText, dayText, time, stampTime, stampClock, dateText, minute, count, duration },
+    ...{ ...translator, timeText, stampTimeText, dayText, time, stampTime, stampClock, dateText, minute, count, latency, duration },
     ...{ meaningLink, qualifiedLine, notQualifiedLine },
   };
 }
@@ -147,16 +154,6 @@ export const operatorText = ({ name, url, contact }: Operator): string => [name,
 /** Like `operatorText`, as HTML with a link. */
 export const operatorHtml = ({ name, url, contact }: Operator): string =>
   [url ? `<a href="${escapeHtml(url)}">${escapeHtml(name)}</a>` : escapeHtml(name), ...(contact ? [escapeHtml(contact)] : [])].join(', ');
-
-/** Formats a number with its noun, on pages that are only in English: `no output`, `1 output`, `12,345 outputs`. */
-export const plural = (value: number, noun: string): string =>
-  value === 0 ? `no ${noun}` : `${value.toLocaleString('en-GB')} ${noun}${value === 1 ? '' : 's'}`;
-
-/** Formats a latency: `240 ms`, `1.2 s`, or an en dash if nothing was measured. */
-export function latency(ms: number | null): string {
-  if (ms === null) return '–';
-  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
-}
 
 export { developmentSentence } from '../domain/qualification.ts';
 export { escapeHtml } from './translation.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { escapeHtml, hash, latency, plural, wordsOf } from '../../../src/shared/views/format.ts';
+import { escapeHtml, hash, wordsOf } from '../../../src/shared/views/format.ts';
 
-const { count, dayText, duration, stampTime, stampTimeText, time, timeText } = wordsOf('en');
+const { count, dayText, duration, latency, stampTime, stampTimeText, time, timeText } = wordsOf('en');
 
 describe('times', () => {
   it('are in UTC: to the second for people, RFC 3339 for machines', () => {
@@ -27,7 +27,6 @@ describe('times', () => {
 describe('figures', () => {
   it('are grouped, counted and spanned', () => {
     expect(count(1_204_881)).toBe('1,204,881');
-    expect([0, 1, 2].map((n) => plural(n, 'output'))).toEqual(['no output', '1 output', '2 outputs']);
     expect([0, 0.2, 59, 60, 61, 3_600, 90_061, 86_399.9].map(duration)).toEqual([
       '0 seconds',
       '0 seconds',

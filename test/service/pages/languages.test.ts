@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
 import { checkoutDir } from '../../../scripts/stack/context.ts';
+import { partNotes } from '../../../src/api/status/status.ts';
 import {
   developmentSentence,
   type ListedService,
@@ -15,6 +16,7 @@ import { REASONS } from '../../../src/shared/domain/reasons.ts';
 import { notCheckedPhrases } from '../../../src/shared/domain/token.ts';
 import { adviceWords, fileWords, otherVerdict } from '../../../src/shared/proof/verdict-words.js';
 import { REVOCATION_UNKNOWN, UNCHECKED, type Unchecked, type Verified } from '../../../src/shared/rfc3161/index.ts';
+import { LIST_FAULTS } from '../../../src/shared/trust/lists/index.ts';
 import { wordsOf } from '../../../src/shared/views/format.ts';
 import { createPageServer, samplePaths } from '../../support/page-server.ts';
 import { mainText } from '../../support/page-text.ts';
@@ -62,8 +64,8 @@ const notChecked = notCheckedPhrases({
 
 /** Sentences that programs get too, and pages translate. */
 const sharedSentences = [
-  'Something went wrong on our side.',
   ...[developmentSentence, notQualifiedSentence(null), notQualifiedSentence('no_trusted_list')],
+  ...['Store', 'Queue', 'Workers', 'Clock', ...Object.values(partNotes), ...Object.values(LIST_FAULTS)],
   ...[...Object.values(fileWords), ...Object.values(adviceWords), ...Object.values(REVOCATION_UNKNOWN), ...notChecked],
   ...Object.values(REASONS).flatMap(({ advice }) => advice ?? []),
   ...qualifications.flatMap((said) => [qualifiedWords(said)]).flatMap(({ text, list }) => [text, ...(list ? [list.text] : [])]),
@@ -108,17 +110,16 @@ describe('V14: the language of a page', () => {
     expect(body).toContain(`<html lang="${language}">`);
   });
 
-  /** The status page is only in English. Names, codes and the reasons that programs get stay as they are. */
-  const translatedPaths = samplePaths.filter((path) => !path.startsWith('/status/'));
+  /** Names, codes and the reasons that programs get stay as they are. */
   const untranslated =
-    /<(code|dd|span|strong)\b[^>]* (?:lang="en"|class="(?:given|subject)")[^>]*>.*?<\/\1>|<bdi>.*?<\/bdi>|<code\b.*?<\/code>/gs;
+    /<(code|dd|p|span|strong)\b[^>]* (?:lang="en"|class="(?:given|subject)")[^>]*>.*?<\/\1>|<bdi>.*?<\/bdi>|<code\b.*?<\/code>/gs;
   const linesOf = (body: string) =>
     mainText(body.replace(untranslated, ''))
       .split('\n')
       .filter((line) => (line.match(/\p{L}{2,}/gu) ?? []).length >= 3);
 
   it.each(['de', 'fr'])('leaves no sentence in English: %s', async (language) => {
-    for (const path of translatedPaths) {
+    for (const path of samplePaths) {
       const english = new Set(linesOf((await get(path, 'en')).body));
       expect(
         linesOf((await get(path, language)).body).filter((line) => english.has(line)),

@@ -91,7 +91,7 @@ describe('a clock that is not right', () => {
     const checks = { provider: 'failing', clock: 'failing' };
     expect((await getJson(service, '/health/')).body).toMatchObject({ status: 'degraded', checks });
     const page = await service.fetch('/status');
-    expect(await page.text()).toMatch(/The clock is off by \d+ ms. The service issues no stamps by it\./);
+    expect(await page.text()).toMatch(/The clock is off by [\d,]+ ms\. The service issues no stamps by it\./);
     const text = await scrape(service.workers[0]!);
     expect(seriesValue(text, 'qstamp_clock_state{provider="own-tsa",state="off"}')).toBe(1);
     expect(seriesValue(text, 'qstamp_provider_state{provider="own-tsa",state="outage"}')).toBe(1);
