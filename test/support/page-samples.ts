@@ -320,5 +320,7 @@ export const errorSamples = {
   'no-content': errorPage('content', 404),
   'too-often': errorPage('stamp', 429, '', 42),
   down: errorPage('workflow', 503, '', 2),
-  ours: errorPage('page', 500, 'Something went wrong on our side.'),
+  stopped: errorPage('new_link', 403),
+  refused: errorPage('page', 413, 'The body is larger than 1 MB.'),
+  ours: errorPage('page', 500),
 };

@@ -1,3 +1,5 @@
+import { type Language, localeOf } from './language.ts';
+
 /**
  * Whether a time-stamp is qualified (eIDAS, Article 3(34)), and who says so. The trusted list of the provider's country decides where it knows the
  * service. Where no list in force knows it, the operator of this installation may have said so (V12).
@@ -96,8 +98,8 @@ export const countryText = (territory: string, language = 'en'): string =>
   new Intl.DisplayNames(language, { type: 'region' }).of(codesOfLists[territory] ?? territory) ?? territory;
 
 /** The lists mean days as they begin in Brussels, such as 2016-06-30T22:00:00Z. */
-const dayOf = (time: string, language = 'en'): string =>
-  new Date(time).toLocaleDateString(language === 'en' ? 'en-GB' : language, { dateStyle: 'long', timeZone: 'Europe/Brussels' });
+const dayOf = (time: string, language: Language): string =>
+  new Date(time).toLocaleDateString(localeOf(language), { dateStyle: 'long', timeZone: 'Europe/Brussels' });
 
 type Said = Omit<Qualification, 'isClaimedByToken'>;
 
@@ -116,7 +118,7 @@ export function qualifiedSentence(said: Said): string {
 }
 
 /** The sentence in words; `list` are those about the trusted list, which pages link. Values are written for readers of `language`. */
-export function qualifiedWords(said: Said, language = 'en'): SentenceWords & { readonly list?: SentenceWords } {
+export function qualifiedWords(said: Said, language: Language = 'en'): SentenceWords & { readonly list?: SentenceWords } {
   const { listed } = said;
   const text = textOf(said);
   if (!listed || !text.includes('{list}')) return { text, values: {} };
@@ -156,7 +158,7 @@ const aboutService: Readonly<Partial<Record<QualificationReason, string>>> = {
 };
 
 /** One more sentence if the status of the service differs at the first proof of existence; null if it does not. */
-export function laterStatusWords(listed: ListedService | null, language = 'en'): SentenceWords | null {
+export function laterStatusWords(listed: ListedService | null, language: Language = 'en'): SentenceWords | null {
   if (!listed?.atProofOfExistence) return null;
   const { time, status, since } = listed.atProofOfExistence;
   const values = { time: dayOf(time, language), status, since: dayOf(since, language) };

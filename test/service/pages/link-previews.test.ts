@@ -19,14 +19,14 @@ test.each([
   const { body } = await get(`/workflow/${sample}`);
   expect(body).toContain(`<title>${title} · qstamp</title>`);
   expect(contentOf(body, 'title')).toBe(title);
-  expect(contentOf(body, 'description')).not.toMatch(/cover-artist|example\.com/);
 });
 
-test('a link to an open record says that more may come', () => {
-  const { documentTitle } = workflowViewOf({ ...workflowSamples.named, proof: { kind: 'open' }, root: null, closingRecord: null })(
-    wordsOf('en'),
-  );
-  expect(documentTitle).toBe('4 files so far, 21 November 2026');
+test.each([
+  ['active', '4 files so far, 21 November 2026'],
+  ['expired', '4 files, 21 November 2026'],
+] as const)('a link to a record that is %s is shown as: %s', (status, title) => {
+  const page = { ...workflowSamples.named, status, proof: { kind: 'open' }, root: null, closingRecord: null } as const;
+  expect(workflowViewOf(page)(wordsOf('en')).documentTitle).toBe(title);
 });
 
 test('a link is shown with a picture that other sites may show, and pages have icons', async () => {
