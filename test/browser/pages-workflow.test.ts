@@ -41,7 +41,7 @@ describe('workflow page', () => {
 
   it('marks unqualified stamps in words, on top and one by one, and no others', async () => {
     expect(await text('mixed')).toMatch(
-      /Qualified: the service .*1 of 7 stamps is not qualified; it is marked\. Test stamps prove nothing/,
+      /Qualified: the service .*1 of 7 stamps \(of files, root and closing record\) is not qualified; it is marked\. Test stamps prove nothing/,
     );
     expect(await marks('mixed')).toEqual(['Qualified', 'Qualified', 'Qualified', 'Qualified', 'Test stamp', 'Qualified', 'Qualified']);
     expect(await text('claimed')).toMatch(/Claimed to be qualified.*Closing record.*Qualified: the service/s);
@@ -84,7 +84,15 @@ describe('workflow page', () => {
     ],
     ['empty', ['has recorded no file for j•••@example.com yet', 'No file has been stamped yet.'], /Nothing can be stamped/],
     ['oneReal', [oneMadeFor, 'It existed on 21 November 2026, 10:02 UTC.', byList, 'the stamp of the output.', 'Root over the one output']],
-    ['named', ['4 files for j•••@example.com: “Cover of the annual report”', 'They existed on', unknown, 'Nobody has checked them.']],
+    [
+      'named',
+      [
+        '4 files for j•••@example.com: “Cover of the annual report”',
+        'They existed on',
+        unknown,
+        'Nobody has checked them, but the address of the client was confirmed.',
+      ],
+    ],
     // W2: the state of the mail.
     [
       'pending',

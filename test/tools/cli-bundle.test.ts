@@ -214,16 +214,13 @@ test.each<[what: string, says: string, zip: () => Uint8Array | Promise<Uint8Arra
   expect([code, said]).toMatchObject([1, [{ error: { message: expect.stringContaining(says) } }]]);
 });
 
-test('a verify.py that is not ours is named; the script from before its help is ours too', async () => {
-  const script = String(good.files.get('verify.py'));
-  const noteOn = async (text: string) => {
-    const zip = await zipped(withSums(new Map(good.files).set('verify.py', Buffer.from(text))));
-    const { said } = await judge('it.zip', { 'it.zip': zip });
-    const { verdict, not_checked } = said[0]!;
-    return [verdict, (not_checked as string[]).some((note) => note.startsWith('verify.py: it is not the script'))];
-  };
-  expect(await noteOn(`${script}\n`)).toEqual(['valid', true]);
-  expect(await noteOn(script.replace(/^.*"--help".*\n/m, ''))).toEqual(['valid', false]);
+test('a verify.py that is not ours is named', async () => {
+  const zip = await zipped(withSums(new Map(good.files).set('verify.py', Buffer.from('print()'))));
+  const { said } = await judge('it.zip', { 'it.zip': zip });
+  expect(said[0]).toMatchObject({
+    verdict: 'valid',
+    not_checked: expect.arrayContaining([expect.stringMatching(/^verify\.py: it is not/)]),
+  });
 });
 
 test('an unpacked bundle is judged like the zip file, also inside a folder', async () => {

@@ -243,7 +243,7 @@ describe('W22: the page /verify', () => {
     );
     for (const words of [
       'Yes: my b is unchanged since',
-      'Yes: brief is unchanged since',
+      'Yes: brief is the briefing of this record, unchanged.',
       'No: x is not in this record.',
       'Not qualified: it is evidence, but no court has to accept the time automatically. What this means',
     ])
