@@ -67,7 +67,7 @@ test('W9: 100 000 outputs complete in bounded memory, and their page is shown in
   const page = await openPage();
   await page.goto(`${service.url}/workflow/${workflow.id}`);
   await openParts(page);
-  await page.click('text=Recompute all 100,000 outputs');
+  await page.click('text=Recompute the record of all 100,000 files');
   await page.getByText(/^Recomputing: \d/).waitFor();
   await page.fill('#find', 'a reader writes');
   await page.locator('#in-browser-proof[data-state]').waitFor({ state: 'attached', timeout: patience(120_000) });
