@@ -42,21 +42,21 @@ describe('the browser verifies too (V9, W8, W9, W18)', () => {
     expect([state, complaints]).toEqual(['proved', []]);
     expect(steps.map((step) => step.trim())).toEqual([
       'Chain. 7 chain hashes were recomputed, one after the other, starting from the hash of the briefing.',
-      'Outputs. Each output on this page is the published output with the same number. A path of up to 3 hashes leads from its leaf to the root.',
-      'Merkle root. Recomputed from the leaves of all outputs, it is the same as on this page.',
+      'Files. Each fingerprint on this page is the published one with the same number. A path of up to 3 hashes leads from its leaf to the root.',
+      'Merkle root. Recomputed from all leaves, it is the same as on this page.',
       'Time-stamp of the Merkle root. Its token is for exactly this hash, and has the time that this page shows.',
       expect.stringContaining('Closing record. Its SHA-256 is the same as on this page'),
       'Time-stamp of the closing record. Its token is for exactly this hash, and has the time that this page shows.',
     ]);
-    const unchecked = 'the signatures of the time-stamps, the certificates behind them, and the stamps of single outputs.';
+    const unchecked = 'the signatures of the time-stamps, the certificates behind them, and the stamps of single files.';
     for (const said of ['Your browser recomputed it too, with the same result', `Not checked here: ${unchecked}`, 'verify.py'])
       expect(all).toContain(said);
   });
 
   it.each([
-    ['one', 'Chain. The chain hash of the output was recomputed, starting from the hash of the briefing.', 'partial'],
-    ['closedEmpty', 'Chain. There is no output to link.', 'partial'],
-    ['pending', 'No root is stamped yet for all outputs.', 'proved'],
+    ['one', 'Chain. The chain hash of the file was recomputed, starting from the hash of the briefing.', 'partial'],
+    ['closedEmpty', 'Chain. There is no file to link.', 'partial'],
+    ['pending', 'Files. Each fingerprint on this page is the published one with the same number.', 'proved'],
     ['thousand', 'Chain. 1,000 chain hashes were recomputed', 'partial'],
     ['completed', 'Not checked: a stamp of the mock provider has no token to check.', 'partial'],
   ])('shows the matching text for %s', async (name, said, state) => {
@@ -81,7 +81,7 @@ describe('the browser verifies too (V9, W8, W9, W18)', () => {
         await page.setInputFiles('#file', { name: 'far.bin', mimeType: 'a/b', buffer: contentOf(249) });
         await page.getByText('Yes: far.bin is in this record.').waitFor();
         await openParts(page);
-        await page.getByText('It is output 249. Its leaf and a path of 6 hashes lead to the root').waitFor();
+        await page.getByText('It is file 249. Its leaf and a path of 6 hashes lead to the root').waitFor();
       } finally {
         await page.context().setOffline(false);
       }
@@ -99,7 +99,7 @@ describe('the browser verifies too (V9, W8, W9, W18)', () => {
   };
   const otherRoot = 'The time-stamp of the Merkle root is for a different hash.';
   it.each<[what: string, at: string, change: (published: Buffer) => Buffer | string, said: string]>([
-    ['a chain hash', '**/outputs.json*', bentChain, 'The chain breaks at output 7'],
+    ['a chain hash', '**/outputs.json*', bentChain, 'The chain breaks at file 7'],
     ['the time-stamp of another root', '**/root/evidence', () => evidenceFor({ ...root!, hash: other }), otherRoot],
     ['an older time-stamp', '**/closing-record/evidence', () => evidenceFor(older), 'closing record has a different time than this page.'],
     [
@@ -112,23 +112,28 @@ describe('the browser verifies too (V9, W8, W9, W18)', () => {
       'an output on the page',
       '**/workflow/qualified',
       replaced(sha256Of(contentOf(2)), other),
-      'Output 2 on this page differs from the published one.',
+      'File 2 on this page differs from the published list.',
     ],
-    ['the root on the page', '**/workflow/qualified', replaced(root!.hash, other), 'The Merkle root of the published outputs differs from'],
+    ['the root on the page', '**/workflow/qualified', replaced(root!.hash, other), 'The Merkle root of the published list differs from'],
     [
       'the start',
       '**/workflow/qualified',
       replaced(qualified.startedAt, '2026-11-20T09:12:44Z'),
       'The closing record has a different start.',
     ],
-    ['the number', '**/workflow/qualified', replaced('total&quot;:7', 'total&quot;:8'), 'This page shows 8 outputs, but 7 are published.'],
+    [
+      'the number',
+      '**/workflow/qualified',
+      replaced('total&quot;:7', 'total&quot;:8'),
+      'This page shows 8 files, but the published list has 7.',
+    ],
   ])('%s: shows this first and large, and makes no other claim', async (_what, at, change, said) => {
     const { state, all } = await judged('qualified', (page) => tampered(page, at, change));
     expect(state).toBe('broken');
     expect(all.trimStart()).toMatch(/^Your browser finds that this record does not hold/);
     for (const words of [said, 'Does not hold']) expect(all).toContain(words);
     expect(all).not.toMatch(
-      /Record closed|covers these outputs|with the same result|fits together|Checked for this page|Qualified\n|Stamped|existed/,
+      /Record closed|The record is closed:|with the same result|fits together|Checked for this page|Qualified\n|Stamped|existed/,
     );
   });
 

@@ -36,7 +36,7 @@ describe('comparing a file', () => {
       await openParts(page);
       const said = await page.innerText('.results');
       expect(said).toContain('Yes: mine.bin is in this record.');
-      expect(said).toContain('It is output 4.');
+      expect(said).toContain('It is file 4.');
       expect(said).toContain('It is the briefing.');
       expect(said).toContain('No: large.bin is not in this record.');
       expect(said).toContain('Even saving a file again can change it. Ask for the original.');
@@ -49,7 +49,7 @@ describe('comparing a file', () => {
     expect((await pages.app.inject('/workflow/foundBriefing')).body).toContain('Yes: this is the fingerprint of the briefing.');
   });
 
-  const recorded = 'Not proved: mine is recorded as output 1, but nothing here proves it.';
+  const recorded = 'Not proved: mine is recorded as file 1, but nothing here proves it.';
   it.each([
     ['not_proved', 'No: other is not in this record.'],
     ['unfinished', 'It is not known whether other is in this record'],
@@ -129,11 +129,11 @@ describe('comparing a file', () => {
         const answer = await route.fetch();
         await route.fulfill({ response: answer, body: (await answer.text()).replace('data-proof="proved"', 'data-proof="broken"') });
       });
-      await drop(page, file('older.bin', contentOf(249)), 'Not proved: older.bin is recorded as output 249');
+      await drop(page, file('older.bin', contentOf(249)), 'Not proved: older.bin is recorded as file 249');
       await page.unroute('**/*find=*');
       await drop(page, far, 'far.bin is');
       await openParts(page);
-      await page.getByRole('link', { name: 'output 250' }).click();
+      await page.getByRole('link', { name: 'file 250' }).click();
       await page.waitForURL(/page=3#output-250$/);
     });
     expect(requests).toContain(`${pages.url}/workflow/${workflowId}?find=${sha256Of(contentOf(250))}`);
@@ -143,8 +143,8 @@ describe('comparing a file', () => {
     const { body: asked } = await pages.app.inject(`/workflow/${workflowId}`);
     const [, action] = /<form\b[^>]* action="([^"]*)"[^>]*>(?:(?!<\/form>).)*<input\b[^>]* name="find"/s.exec(asked) ?? [];
     const { body: found } = await pages.app.inject(`${action?.split('#')[0]}?find=${sha256Of(contentOf(120))}`);
-    expect(mainText(found)).toContain('Yes: this is the fingerprint of output 120');
-    const [, link = ''] = /href="([^"]*)">output 120<\/a>/.exec(found) ?? [];
+    expect(mainText(found)).toContain('Yes: this is the fingerprint of file 120');
+    const [, link = ''] = /href="([^"]*)">file 120<\/a>/.exec(found) ?? [];
     expect(link).toMatch(/page=2#output-120$/);
     expect((await pages.app.inject(link.split('#')[0] ?? '')).body).toContain('id="output-120"');
   });

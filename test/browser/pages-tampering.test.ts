@@ -38,7 +38,7 @@ test('V9: after any change in the database, the page first reports the mismatch,
   const read = (path = `/workflow/${workflow.id}`) => readWords(service, path);
 
   const untouched = await read();
-  for (const claim of ['Record closed', '3 files for', 'They existed on', 'fits together', 'Qualified', 'covers these outputs'])
+  for (const claim of ['Record closed', '3 files for', 'They existed on', 'fits together', 'Qualified', 'The record is closed:'])
     expect(untouched).toContain(claim);
   expect(untouched).not.toContain('Not qualified');
 
@@ -57,28 +57,28 @@ test('V9: after any change in the database, the page first reports the mismatch,
     workflow: [workflows, workflow.id],
   } as const;
   const year2001 = '2001-01-01T00:00:00Z';
-  const notThree = (count: number) => `${count} outputs are recorded as closed, but 3 are there.`;
-  const outputRefused = 'The stamp of output 2 does not verify. record_mismatch:';
+  const notThree = (count: number) => `Number of files when the record was closed: ${count}; now: 3.`;
+  const outputRefused = 'The stamp of file 2 does not verify. record_mismatch:';
   const sealRefused = 'The stamp of the closing record does not verify.';
   const shownAs = (what: string) => `The ${what} on this page differs from`;
   const changes: [what: string, place: keyof typeof places, change: Record<string, unknown>, said: string][] = [
-    ['the hash of an output', 'output', { hash: other }, 'The chain breaks at output 2'],
-    ['a chain hash', 'output', { chainHash: other }, 'The chain breaks at output 2'],
+    ['the hash of an output', 'output', { hash: other }, 'The chain breaks at file 2'],
+    ['a chain hash', 'output', { chainHash: other }, 'The chain breaks at file 2'],
     ['the time of an output', 'output', { stampedAt: year2001 }, outputRefused],
     ['the provider of an output', 'output', { provider: 'grand-qtsa' }, outputRefused],
     ['the time of a stamp', 'stamp', { 'proofs.0.issuedAt': year2001 }, 'record_mismatch:'],
     ['the imprint of a stamp', 'stamp', { 'imprint.digest': other }, 'record_mismatch:'],
-    ['a hash that is none', 'output', { hash: 'none' }, 'The chain breaks at output 2'],
+    ['a hash that is none', 'output', { hash: 'none' }, 'The chain breaks at file 2'],
     ['a time that is none', 'output', { stampedAt: 'yesterday' }, outputRefused],
-    ['the number of an output', 'output', { sequenceNumber: 7 }, 'Output 2 is missing, or in the wrong place.'],
+    ['the number of an output', 'output', { sequenceNumber: 7 }, 'File 2 is missing, or in the wrong place.'],
     ['the number that the chain was closed at', 'end', { sequenceNumber: 7 }, notThree(6)],
-    ['the end of the chain', 'end', { chainHash: other }, 'The chain breaks at output 3'],
-    ['a briefing that is none', 'workflow', { briefingHash: 'none' }, 'The chain breaks at output 1'],
-    ['the briefing', 'workflow', { briefingHash: other }, 'The chain breaks at output 1'],
-    ['the root', 'workflow', { 'root.hash': other }, 'The Merkle root of these outputs differs from the recorded one.'],
+    ['the end of the chain', 'end', { chainHash: other }, 'The chain breaks at file 3'],
+    ['a briefing that is none', 'workflow', { briefingHash: 'none' }, 'The chain breaks at file 1'],
+    ['the briefing', 'workflow', { briefingHash: other }, 'The chain breaks at file 1'],
+    ['the root', 'workflow', { 'root.hash': other }, 'The Merkle root of these files differs from the recorded one.'],
     ['the number of outputs', 'workflow', { 'root.outputCount': 4 }, notThree(4)],
     ['the stamp of the root', 'workflow', { 'closing.rootTokenId': stampId }, 'Merkle root does not verify. imprint_mismatch:'],
-    ['the tier', 'workflow', { tier: 'verified' }, `${shownAs('tier')} the one at the closing of the workflow.`],
+    ['the tier', 'workflow', { tier: 'verified' }, `${shownAs('tier')} the one at the closing of the record.`],
     ['the start', 'workflow', { createdAt: new Date(0) }, shownAs('start')],
     ['the confirmation', 'workflow', { emailVerifiedAt: new Date(0) }, shownAs('confirmation of the address')],
     ['the completion', 'workflow', { completedAt: new Date(0) }, shownAs('completion')],
@@ -104,7 +104,7 @@ test('V9: after any change in the database, the page first reports the mismatch,
   const third = `${workflow.id}/000000000003`;
   const removed = await outputs.findOne({ _id: third });
   await outputs.deleteOne({ _id: third });
-  expect(await read()).toMatch(/Skip to the content .{0,80}This record does not hold .*Output 3 is missing/);
+  expect(await read()).toMatch(/Skip to the content .{0,80}This record does not hold .*File 3 is missing/);
   await outputs.insertOne({ ...removed, _id: third });
 
   const withoutTime = (words: string) => words.replace(/Shown .*? UTC/, '');
@@ -125,7 +125,7 @@ test('V9: after any change in the database, the page first reports the mismatch,
   const words = encryptText({ key: key!, nonce: randomBytes(12), context: `workflow-words:${workflow.id}` }, forged);
   for (const change of [{ $set: { words } }, { $unset: { encryptedSalts: '' } as const }]) {
     await workflows.updateOne({ _id: workflow.id }, change);
-    expect(await read()).toContain('The client on this page differs from the one at the closing of the workflow.');
+    expect(await read()).toContain('The client on this page differs from the one at the closing of the record.');
   }
   // Even without the data written at completion, the closed chain shows it.
   const ending = { closing: '', closingRecord: '', root: '', completedAt: '' } as const;
@@ -157,9 +157,9 @@ test('V9: for an invalid record, no file or hash is called a match, or called no
   await page.getByText('briefing is recorded as').waitFor();
   const told = await page.locator('.check .results li').allInnerTexts();
   expect(told.map((line) => line.trim())).toEqual([
-    expect.stringMatching(/^Not proved: forged is recorded as output 2, but nothing here proves it\.$/),
+    expect.stringMatching(/^Not proved: forged is recorded as file 2, but nothing here proves it\.$/),
     expect.stringMatching(/^It is not known whether two is in this record, because the record does not hold/),
-    'Not proved: three is recorded as output 3, but nothing here proves it.',
+    'Not proved: three is recorded as file 3, but nothing here proves it.',
     'Not proved: briefing is recorded as the briefing, but nothing here proves it.',
   ]);
   const icons = await page.locator('.check .results use').evaluateAll((all) => all.map((use) => use.getAttribute('href')));
@@ -172,7 +172,7 @@ test('V9: for an invalid record, no file or hash is called a match, or called no
     expect(found).toMatch(/^(?![\s\S]*is-match)[\s\S]*#icon-warning/);
     return wordsOf(found);
   };
-  expect(await findOf('one')).toContain('Not proved: this is recorded as the fingerprint of output 1');
+  expect(await findOf('one')).toContain('Not proved: this is recorded as the fingerprint of file 1');
   expect(await findOf('briefing')).toMatch(/Not proved: this is recorded as the fingerprint of the briefing/);
   for (const content of ['two', 'three'])
     expect(await findOf(content)).toContain(

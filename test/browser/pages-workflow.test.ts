@@ -11,7 +11,7 @@ const { visit } = pages;
 const { workflowId } = workflowSamples.long;
 
 /** Texts that a page may show only for a proved record. */
-const claimsOfProof = /Qualified|covers th|Record closed|fits together|existed/;
+const claimsOfProof = /Qualified|record is closed|Record closed|fits together|existed/;
 
 const bodyOf = async (name: keyof typeof workflowSamples) => (await pages.app.inject(`/workflow/${name}`)).body;
 const text = async (name: keyof typeof workflowSamples) => mainText(await bodyOf(name));
@@ -41,7 +41,7 @@ describe('workflow page', () => {
 
   it('marks unqualified stamps in words, on top and one by one, and no others', async () => {
     expect(await text('mixed')).toMatch(
-      /Qualified: the service .*1 of 7 stamps \(of files, root and closing record\) is not qualified; it is marked\. Test stamps prove nothing/,
+      /Qualified: the service .*1 of 7 stamps \(of files, root and closing record\) is not qualified; it is marked\./,
     );
     expect(await marks('mixed')).toEqual(['Qualified', 'Qualified', 'Qualified', 'Qualified', 'Test stamp', 'Qualified', 'Qualified']);
     expect(await text('claimed')).toMatch(/Claimed to be qualified.*Closing record.*Qualified: the service/s);
@@ -55,7 +55,7 @@ describe('workflow page', () => {
   it('V9: shows a mismatch first, and then claims nothing', async () => {
     const shown = await text('broken');
     expect(shown.trimStart()).toMatch(/^This record does not hold/);
-    for (const said of ['The chain breaks at output 3', 'The stamp of output 3 does not verify. record_mismatch:'])
+    for (const said of ['The chain breaks at file 3', 'The stamp of file 3 does not verify. record_mismatch:'])
       expect(shown).toContain(said);
     expect(shown).not.toMatch(claimsOfProof);
     expect(shown).not.toContain('Download the evidence bundle');
@@ -79,20 +79,15 @@ describe('workflow page', () => {
         'This is a test record',
         'recorded no file for j•••@example.com',
         'the Merkle root and its stamp',
-        'The workflow was closed without any file.',
+        'The record was closed without any file.',
       ],
     ],
     ['empty', ['has recorded no file for j•••@example.com yet', 'No file has been stamped yet.'], /Nothing can be stamped/],
-    ['oneReal', [oneMadeFor, 'It existed on 21 November 2026, 10:02 UTC.', byList, 'the stamp of the output.', 'Root over the one output']],
     [
-      'named',
-      [
-        '4 files for j•••@example.com: “Cover of the annual report”',
-        'They existed on',
-        unknown,
-        'Nobody has checked them, but the address of the client was confirmed.',
-      ],
+      'oneReal',
+      [oneMadeFor, 'It existed on 21 November 2026, 10:02 UTC.', byList, 'the stamps of the files on this page.', 'Root over all files'],
     ],
+    ['named', ['4 files for j•••@example.com: “Cover of the annual report”', 'They existed on', unknown, 'Nobody has checked them,']],
     // W2: the state of the mail.
     [
       'pending',
@@ -100,7 +95,7 @@ describe('workflow page', () => {
         'has recorded 3 files so far',
         'This is a test record',
         'the client has not confirmed the address',
-        'Not confirmed; the mail with the link was sent.',
+        'Not confirmed; the mail with the link was sent',
       ],
     ],
     ['undelivered', ['the mail with the link could not be delivered']],
@@ -145,17 +140,17 @@ describe('workflow page', () => {
       expect(await page.locator('#output-203 .copyable').getAttribute('data-copy')).toBe(sha256Of(contentOf(203)));
     });
     const { body } = await pages.app.inject(`/workflow/${workflowId}?page=2`);
-    expect(body).toContain(`<a href="/workflow/${workflowId}?page=3#outputs"><span class="visually-hidden">Outputs </span>201–250</a>`);
+    expect(body).toContain(`<a href="/workflow/${workflowId}?page=3#outputs"><span class="visually-hidden">Files </span>201–250</a>`);
     expect(body).toMatch(/<input id="output" name="output" type="number"/);
   });
 
   it('copies a hash and says so, and is a table to a screen reader on a phone too', async () => {
     const phone = { viewport: { width: 390, height: 844 }, permissions: ['clipboard-read', 'clipboard-write'] };
     await visit('/workflow/completed', phone, async (page) => {
-      const row = page.getByRole('table').getByRole('row', { name: /Output 4/ });
+      const row = page.getByRole('table').getByRole('row', { name: /File 4/ });
       expect(await row.getByRole('cell').count()).toBe(4);
-      await page.getByRole('button', { name: 'Copy the hash of output 4', exact: true }).click();
-      await page.getByText('Copied the hash of output 4').waitFor({ state: 'attached' });
+      await page.getByRole('button', { name: 'Copy the hash of file 4', exact: true }).click();
+      await page.getByText('Copied the hash of file 4').waitFor({ state: 'attached' });
       expect(await page.evaluate('navigator.clipboard.readText()')).toBe(sha256Of(contentOf(4)));
     });
   });
@@ -188,7 +183,7 @@ describe('the outputs', () => {
     }));
     expect(shown.title).toContain('They existed on 21 November 2026, 19:02 your time (10:02 UTC).');
     expect(shown.outputs).toContain('Names in quotation marks were given by the agent; they are not proved.');
-    expect(shown.outputs).toMatch(/Output 1\s+“cover\.png”, image[\s\S]*Output 3\s+code/);
+    expect(shown.outputs).toMatch(/File 1\s+“cover\.png”, image[\s\S]*File 3\s+code/);
     expect(shown.outputs.match(/2\d November 2026/g)).toEqual(['21 November 2026', '22 November 2026']);
     expect(shown.outputs).toContain('Some times run backwards');
   });

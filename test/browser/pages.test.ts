@@ -140,14 +140,14 @@ describe('verify-user pages (W5, W6, W7, E12)', () => {
     [4, 'This link has already been used'],
     [5, 'This link was tried too often'],
     [6, 'A newer link was sent'],
-    [7, 'This workflow has ended'],
-    [8, 'This workflow is already closed'],
-    [9, 'The address of this workflow was erased'],
+    [7, 'This record has ended'],
+    [8, 'This record is already closed'],
+    [9, 'The address of this record was erased'],
     [10, 'Please confirm your e-mail address'],
     [11, 'Thank you, the button was pressed'],
     [10, 'An AI agent that calls itself “Cover Artist 2.1” records its work for you with this service. It named the task “Cover for'],
-    [10, 'Nobody has checked these names.'],
-    [11, 'An AI agent records its work for you with this service.</p>'],
+    [10, 'Nobody has checked what the agent says.'],
+    [11, 'An AI agent records its work for you with this service. Nobody has checked'],
     [11, 'If it closes the record, we mail you a link to it.'],
     [12, 'If you pressed its button, all is well'],
   ])('%i says: %s', async (index, sentence) => {
@@ -185,7 +185,7 @@ describe('status page', () => {
 
 describe('errors (V8)', () => {
   it.each([
-    ['no-workflow', 'No such workflow', 'Ask for the full address'],
+    ['no-workflow', 'No such record', 'Ask for the full address'],
     ['cut-workflow', 'This address is not complete', '36 characters long'],
     ['no-confirmation', 'This link leads nowhere', 'Nothing was confirmed.'],
     ['no-content', 'Nothing to fetch here', 'is a secret'],

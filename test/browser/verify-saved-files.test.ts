@@ -44,7 +44,7 @@ test('/verify says what to do with a test stamp of a workflow, and with the secr
   expect(token).toBeNull();
 
   await drop('logo.png', 'qstamp-workflow.json');
-  await page.getByText('Keep it secret. qstamp-workflow.json is not a stamp: it is the key to a workflow.').waitFor();
+  await page.getByText('Keep it secret. qstamp-workflow.json is not a stamp: it contains the secret token of a record').waitFor();
   await page.getByText('logo.png waits for its stamp').waitFor();
 
   await drop('logo.png.qstamp.json');

@@ -67,13 +67,13 @@ test('W9: 100 000 outputs complete in bounded memory, and their page is shown in
   const page = await openPage();
   await page.goto(`${service.url}/workflow/${workflow.id}`);
   await openParts(page);
-  await page.click('text=Recompute all 100,000 outputs');
+  await page.click('text=Recompute the record of all 100,000 files');
   await page.getByText(/^Recomputing: \d/).waitFor();
   await page.fill('#find', 'a reader writes');
   await page.locator('#in-browser-proof[data-state]').waitFor({ state: 'attached', timeout: patience(120_000) });
-  expect(await page.innerText('#in-browser-proof')).toContain('Recomputed from the leaves of all outputs, it is the same as on this page.');
+  expect(await page.innerText('#in-browser-proof')).toContain('Recomputed from all leaves, it is the same as on this page.');
   await page.context().setOffline(true);
   await page.setInputFiles('#file', { name: 'one', mimeType: 'text/plain', buffer: Buffer.from('output 77776') });
   // The outputs have no stamps in the store, so the page does not claim them. The number comes from the tree in the browser.
-  await page.getByText('one is recorded as output 77777').waitFor();
+  await page.getByText('one is recorded as file 77777').waitFor();
 });

@@ -239,7 +239,7 @@ describe('W22: the page /verify', () => {
   test('shows which output each file is, and what was not checked', async () => {
     const { text } = await said({ 'my b': 'b', brief: 'do it', x: 'x' }, await zipped(good));
     expect(text).toMatch(
-      /This bundle is valid\s+Its 3 outputs, in this order, existed no later than 20[\d-]+ [\d:]+ UTC, if you trust the provider tsa-1\./,
+      /This bundle is valid\s+The 3 recorded files, in this order, existed no later than 20[\d-]+ [\d:]+ UTC, if you trust the provider tsa-1\./,
     );
     for (const words of [
       'Yes: my b is unchanged since',
@@ -248,7 +248,7 @@ describe('W22: the page /verify', () => {
       'Not qualified: it is evidence, but no court has to accept the time automatically. What this means',
     ])
       expect(text).toContain(words);
-    expect(text).toContain('the signers of the outputs’ own time-stamps (3)');
+    expect(text).toContain('the signers of the files’ own time-stamps (3)');
   });
 
   test('claims nothing about a bundle without time-stamps, a bundle stamped by another authority, or an unreadable zip file', async () => {
@@ -260,7 +260,7 @@ describe('W22: the page /verify', () => {
     const stranger = resealed(good, createTsaLab(), usual);
     const unknown = await said({ b: 'b' }, await zipped(stranger));
     expect(unknown).toMatchObject({ verdict: 'not_proved', text: expect.stringContaining('untrusted_root') });
-    expect(unknown.text).toContain('Not proved: b is recorded as output 2');
+    expect(unknown.text).toContain('Not proved: b is recorded as file 2');
     const cut = await said({ b: 'b' }, (await zipped(good)).subarray(0, -100));
     expect(cut).toMatchObject({ verdict: 'not_valid', text: expect.stringContaining('bundle_malformed: It cannot be read') });
   });

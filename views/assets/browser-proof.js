@@ -30,7 +30,7 @@ async function walkChain(shown, progress) {
     for (const output of outputs) {
       chain.append(output);
       if (performance.now() < sliceEnd) continue;
-      progress(t('Recomputing: {done} of {total} outputs …', { done: chain.tree.treeSize, total: shown.total }));
+      progress(t('Recomputing: {done} of {total} files …', { done: chain.tree.treeSize, total: shown.total }));
       await new Promise((resolve) => setTimeout(resolve));
       sliceEnd = performance.now() + sliceMs;
     }
@@ -90,12 +90,12 @@ async function prove(shown, progress) {
     chain = await walkChain(shown, progress);
     const links = tCount(
       total,
-      'The chain hash of the output was recomputed, starting from the hash of the briefing.',
+      'The chain hash of the file was recomputed, starting from the hash of the briefing.',
       '{count} chain hashes were recomputed, one after the other, starting from the hash of the briefing.',
     );
     return {
       faults: chain.fault ? [chain.fault] : checkCount(chain, shown),
-      done: total === 0 ? t('There is no output to link.') : links,
+      done: total === 0 ? t('There is no file to link.') : links,
     };
   });
   const tree = chain && !chain.fault ? chain.tree : undefined;
@@ -109,15 +109,11 @@ async function prove(shown, progress) {
             'A path of one hash leads from its leaf to the root.',
             'A path of up to {count} hashes leads from its leaf to the root.',
           );
-    const published =
-      rows.length === 1
-        ? t('The output on this page is the published output with the same number.')
-        : t('Each output on this page is the published output with the same number.');
-    const done = `${published} ${path}`;
-    faults.push(...(await takeStep(t('Outputs'), async () => ({ faults: checkRows(tree, shown), done }))));
+    const done = `${t('Each fingerprint on this page is the published one with the same number.')} ${path}`;
+    faults.push(...(await takeStep(t('Files'), async () => ({ faults: checkRows(tree, shown), done }))));
   }
   if (tree && root) {
-    const done = t('Recomputed from the leaves of all outputs, it is the same as on this page.');
+    const done = t('Recomputed from all leaves, it is the same as on this page.');
     faults.push(...(await takeStep(t('Merkle root'), async () => ({ faults: checkRoot(tree, root.hash), done }))));
   }
   if (root) faults.push(...(await checkStamp(t('Merkle root'), root)));
@@ -125,9 +121,7 @@ async function prove(shown, progress) {
     const walked = chain;
     const closed = await takeStep(t('Closing record'), async () => ({
       faults: checkClosingRecord(await loadClosingRecord(here(closingRecord.url)), shown, walked),
-      done: t(
-        'Its SHA-256 is the same as on this page, and so are its workflow, tier, briefing, times, number of outputs, chain and root.',
-      ),
+      done: t('Its SHA-256 is the same as on this page, and so are its workflow, tier, briefing, times, number of files, chain and root.'),
     }));
     faults.push(...closed);
   }
@@ -156,7 +150,7 @@ function tellFaults(faults) {
   alarm.setAttribute('aria-labelledby', title.id);
   article.prepend(alarm);
   article.dataset.proof = 'broken';
-  document.title = t('Record of a workflow');
+  document.title = t('Record of an AI agent');
   for (const claim of article.querySelectorAll('.claim, .mark-qualified, .mark-not_qualified, .mark-test')) claim.remove();
   for (const name of /** @type {NodeListOf<HTMLElement>} */ (article.querySelectorAll('[data-unclaimed]'))) {
     name.textContent = name.dataset.unclaimed ?? '';
@@ -179,7 +173,7 @@ function tellSummary(isWhole) {
 async function askedFor(section, { total }) {
   if (total <= mostUnasked) return;
   const button = document.createElement('button');
-  button.textContent = t('Recompute all {total} outputs', { total });
+  button.textContent = t('Recompute the record of all {total} files', { total });
   const size = Math.ceil((total * 300) / 1_000_000);
   find('.progress', section).replaceChildren(button, ` ${t('This loads about {size} MB.', { size })}`);
   await new Promise((resolve) => button.addEventListener('click', resolve, { once: true }));

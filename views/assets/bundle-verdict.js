@@ -36,7 +36,7 @@ export async function showBundle(answer, bundle, files) {
     for (const file of files) hashes.set(file, await hashFile(file, 'sha256', () => {}));
     const judged = await judgeBundleFile(bundle, new Set(hashes.values()), (done, total) => {
       if (done % 200 === 0)
-        say('pending', ...worded('Checking {name} … output {done} of {total}', { name, done: count(done), total: count(total) }));
+        say('pending', ...worded('Checking {name} … file {done} of {total}', { name, done: count(done), total: count(total) }));
     });
     item.remove();
     if ('fault' in judged) answer.replaceChildren(brokenVerdict(judged.fault));
@@ -114,19 +114,23 @@ const brokenVerdict = (fault) =>
 
 /** @param {number} total of outputs */
 function agreementOf(total) {
-  if (total === 0) return t('Its closing record says that there is no output.');
-  return tCount(total, 'Its output and the closing record agree.', 'Its {count} outputs, their order and the closing record agree.');
+  if (total === 0) return t('Its closing record says that there is no file.');
+  return tCount(
+    total,
+    'The recorded file and the closing record agree.',
+    'The {count} recorded files, their order and the closing record agree.',
+  );
 }
 
 /** @param {number} total of outputs @param {Node} time @param {string} whom */
 function existenceOf(total, time, whom) {
   const values = { count: count(total), time, whom };
-  if (total === 0) return worded('Its closing record, without outputs, existed no later than {time}, if you trust {whom}.', values);
+  if (total === 0) return worded('Its closing record, without files, existed no later than {time}, if you trust {whom}.', values);
   return worded(
     chosen(
       total,
-      'Its output existed no later than {time}, if you trust {whom}.',
-      'Its {count} outputs, in this order, existed no later than {time}, if you trust {whom}.',
+      'The recorded file existed no later than {time}, if you trust {whom}.',
+      'The {count} recorded files, in this order, existed no later than {time}, if you trust {whom}.',
     ),
     values,
   );
@@ -199,21 +203,21 @@ function bundleDetails({ record, root, closing, own, notes }) {
   const stamped = own.valid + own.notProved;
   const open = [
     ...(stamped > 0
-      ? [t('the signers of the outputs’ own time-stamps ({count}): we checked only that they are for these outputs', { count: stamped })]
+      ? [t('the signers of the files’ own time-stamps ({count}): we checked only that they are for these files', { count: stamped })]
       : []),
     ...(own.none > 0
       ? [
           tCount(
             own.none,
-            'own time-stamps of {count} output: there is none in this bundle',
-            'own time-stamps of {count} outputs: there is none in this bundle',
+            'own time-stamps of {count} file: there is none in this bundle',
+            'own time-stamps of {count} files: there is none in this bundle',
           ),
         ]
       : []),
     ...new Set([root, closing].flatMap((seal) => seal?.notChecked ?? [])),
     t('the certificates in the bundle: we used our own'),
     ...notes,
-    t('output types, stamp ids, README.txt and verify.py: no signature covers them'),
+    t('types of files, stamp ids, README.txt and verify.py: no signature covers them'),
   ];
   const whole = made(
     'section',
@@ -236,7 +240,7 @@ function placeOf({ record, found }, sha256) {
   const numbers = (found.get(sha256) ?? []).map(({ sequenceNumber }) => sequenceNumber);
   const places = [
     ...(numbers.length > 0
-      ? [tCount(numbers.length, 'output {numbers}', 'outputs {numbers}', { numbers: numbers.slice(0, 100).join(', ') })]
+      ? [tCount(numbers.length, 'file {numbers}', 'files {numbers}', { numbers: numbers.slice(0, 100).join(', ') })]
       : []),
     ...(record.briefing_hash === sha256 ? [t('the briefing, as the record says')] : []),
   ];

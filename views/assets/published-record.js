@@ -44,7 +44,7 @@ async function load(address, what) {
  */
 export async function* loadOutputs(address, total) {
   for (let first = 1; first === 1 || first <= total; ) {
-    const what = total > 1_000 ? t('the outputs from number {first} on', { first }) : t('the outputs');
+    const what = total > 1_000 ? t('the list of files from number {first} on', { first }) : t('the list of files');
     const { outputs } = await (await load(`${address}?first=${first}`, what)).json();
     if (!Array.isArray(outputs)) throw new LoadFault(t('{what} could not be read', { what }));
     yield outputs;

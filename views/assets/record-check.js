@@ -62,15 +62,15 @@ export function createChainCheck(briefingHash) {
 /** @param {import('./proof/output-chain.js').ChainFault} broken */
 const faultWords = ({ sequenceNumber, fault }) =>
   fault === 'number_out_of_order'
-    ? t('Output {number} is missing, or in the wrong place.', { number: sequenceNumber })
-    : t('The chain breaks at output {number}: its hash, its number or the link before was changed.', { number: sequenceNumber });
+    ? t('File {number} is missing, or in the wrong place.', { number: sequenceNumber })
+    : t('The chain breaks at file {number}: its hash, its number or the link before was changed.', { number: sequenceNumber });
 
 /** @param {ReturnType<typeof createChainCheck>} chain @param {Shown} shown @returns {string[]} */
 export function checkCount({ tree, fault }, { total, status }) {
   const isShort = status === 'completed' ? tree.treeSize !== total : tree.treeSize < total;
   return fault || !isShort
     ? []
-    : [t('This page shows {total} outputs, but {published} are published.', { total, published: tree.treeSize })];
+    : [t('This page shows {total} files, but the published list has {published}.', { total, published: tree.treeSize })];
 }
 
 /**
@@ -86,12 +86,12 @@ export function checkRows(tree, { rows }) {
     isSha256Hex(hash) && number <= treeSize && verifyInclusion(octetsOfSha256(hash), tree.proveInclusion(number - 1, treeSize), head).ok;
   return rows
     .filter(({ number, hash }) => !isProved(number, hash))
-    .map(({ number }) => t('Output {number} on this page differs from the published one.', { number }));
+    .map(({ number }) => t('File {number} on this page differs from the published list.', { number }));
 }
 
 /** @param {MerkleTree} tree @param {string} rootHash */
 export const checkRoot = (tree, rootHash) =>
-  hexOf(tree.rootAt(tree.treeSize)) === rootHash ? [] : [t('The Merkle root of the published outputs differs from the one on this page.')];
+  hexOf(tree.rootAt(tree.treeSize)) === rootHash ? [] : [t('The Merkle root of the published list differs from the one on this page.')];
 
 const members = { tier: t('tier'), created_at: t('start'), confirmed_at: t('confirmation of the address'), completed_at: t('completion') };
 

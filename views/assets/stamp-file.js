@@ -25,7 +25,7 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** What is said about a file of `qstamp workflow start`. It contains a secret. */
 const isOfWorkflow = t(
-  'is not a stamp: it is the key to a workflow. It contains the secret workflow token, so give it to nobody. It was not sent to us. Choose a result of the workflow and its .qstamp.json instead.',
+  'is not a stamp: it contains the secret token of a record, so give it to nobody. It was not sent to us. Choose a file of the record and its .qstamp.json instead.',
 );
 
 /** @param {{ name: string }} file */

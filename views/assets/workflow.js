@@ -67,7 +67,7 @@ async function compareFile(file) {
     const isBriefing = hash === find('[data-briefing]').dataset.briefing;
     const places = [
       ...(isBriefing ? [t('the briefing')] : []),
-      ...numbers.map((number) => linkTo(addressOf(number), t('output {number}', { number: String(number) }))),
+      ...numbers.map((number) => linkTo(addressOf(number), t('file {number}', { number: String(number) }))),
     ].flatMap((place, i) => (i > 0 ? [', ', place] : [place]));
     const fingerprint = t('Its SHA-256 is {hash}.', { hash });
     const path = tree && numbers.length === 1 ? pathWords(tree, numbers[0]) : '';

@@ -199,12 +199,12 @@ function errorWordsOf(what: LookedFor, { status }: ErrorFacts, { t }: Words): Er
           return [nothingToFetch];
         case 'workflow':
           return [
-            t('No such workflow'),
+            t('No such record'),
             `${t('We have no record under this number.')} ${number}`,
             t('If somebody gave you this address as evidence, it shows nothing. Ask for the full address.'),
           ];
         case 'confirmation':
-          return [nowhere, `${t('We have no workflow under this number.')} ${cutInMail}`, t('Nothing was confirmed.')];
+          return [nowhere, `${t('We have no record under this number.')} ${cutInMail}`, t('Nothing was confirmed.')];
         case 'stop':
           return [nowhere, `${t('Nothing was stopped.')} ${cutInMail}`];
         case 'content':

@@ -119,10 +119,10 @@ const mailSentencesOf = ({ t }: Words): Readonly<Record<PartState, string>> => (
 
 function workflowsShown(stamping: Part, isUnasked: boolean, mail: Part, words: Words) {
   const { t } = words;
-  if (stamping.status === 'outage') return { ...abilityOf(stamping, t('Workflows cannot be stamped or completed.'), words), note: '' };
+  if (stamping.status === 'outage') return { ...abilityOf(stamping, t('Records cannot be stamped or closed.'), words), note: '' };
   return {
     state: stateShown('operational', words),
-    sentence: isUnasked ? t('Workflows can be started.') : t('Workflows can be started, stamped and completed.'),
+    sentence: isUnasked ? t('Records can be started.') : t('Records can be started, stamped and closed.'),
     note: '',
     remark: mail.status === 'not_configured' ? t('Only those of the tier standard.') : '',
     since: null,
@@ -181,8 +181,8 @@ const counterLabelsOf = ({ t }: Words): readonly (readonly [keyof StatusCounters
   ['stamps', t('Stamps made')],
   ['failed', t('Stamps failed')],
   ['verifications', t('Verifications')],
-  ['workflows_started', t('Workflows started')],
-  ['workflows_completed', t('Workflows completed')],
+  ['workflows_started', t('Records started')],
+  ['workflows_completed', t('Records closed')],
   ['evidence_renewed', t('Evidence renewed')],
 ];
 

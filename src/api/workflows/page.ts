@@ -160,9 +160,9 @@ export const workflowViewOf = (page: WorkflowPage) => (words: Words) => {
     closingRecord: closingRecord && { ...closingRecord, mark: markShownOf(closingRecord.stamp, claim, words) },
     table: tableOf(page, pageCount, claim, words),
     faults: proof.kind === 'broken' ? faultsOf(proof.faults, words) : null,
-    qualified: isClaimed && !isTest && stamps > 0 ? qualifiedOf(page, { stamps, unqualified, isMockShown }, words) : null,
+    qualified: isClaimed && !isTest && stamps > 0 ? qualifiedOf(page, { stamps, unqualified }, words) : null,
     found: page.find && foundOf(page, page.find, { isClaimed, isTest }, words),
-    checked: checkedFor(page, pageCount, words),
+    checked: checkedFor(page, words),
     compared: comparedOf(page),
   };
 };
@@ -176,7 +176,6 @@ interface Claim {
 interface StampCounts {
   readonly stamps: number;
   readonly unqualified: number;
-  readonly isMockShown: boolean;
 }
 
 /** The title of the page, which chat programs show beside a link to it. It names nobody. */
@@ -186,7 +185,7 @@ function documentTitleOf(
   isTest: boolean,
   { t, tCount, dateText }: Words,
 ): string {
-  if (!isClaimed) return t('Record of a workflow');
+  if (!isClaimed) return t('Record of an AI agent');
   const day = dateText(root?.stamp.stampedAt ?? startedAt);
   const values = { files: total === 0 ? t('no file') : tCount(total, '{count} file', '{count} files'), day };
   if (isTest) return t('Test record: {files}, {day}', values);
@@ -235,8 +234,8 @@ function headlineOf({ status, agentId, maskedEmail, title, outputs: { total } }:
 }
 
 const tiersOf = ({ t }: Words): Readonly<Record<WorkflowTier, string>> => ({
-  standard: t('Standard: outputs may be stamped before the address is confirmed'),
-  verified: t('Verified: outputs wait until the address is confirmed'),
+  standard: t('Standard: files may be stamped before the address is confirmed'),
+  verified: t('Verified: files wait until the address is confirmed'),
   qualified: t('Qualified: the address must be confirmed first, and every stamp must come from a qualified provider'),
 });
 
@@ -309,32 +308,29 @@ const faultsOf = (faults: readonly WorkflowFault[], words: Words) => ({
 });
 
 function faultText(fault: WorkflowFault, words: Words): string {
-  const { t, tCount } = words;
+  const { t } = words;
   switch (fault.kind) {
     case 'chain_hash_mismatch':
-      return t('The chain breaks at output {number}: its hash, its number or the link before was changed.', {
+      return t('The chain breaks at file {number}: its hash, its number or the link before was changed.', {
         number: fault.sequenceNumber,
       });
     case 'number_out_of_order':
-      return t('Output {number} is missing, or in the wrong place.', { number: fault.sequenceNumber });
-    case 'output_count_mismatch': {
-      const recorded = tCount(fault.recorded, '{count} output is recorded as closed', '{count} outputs are recorded as closed');
-      const found = fault.found === 0 ? t('none is there') : tCount(fault.found, '{count} is there', '{count} are there');
-      return t('{recorded}, but {found}.', { recorded, found });
-    }
+      return t('File {number} is missing, or in the wrong place.', { number: fault.sequenceNumber });
+    case 'output_count_mismatch':
+      return t('Number of files when the record was closed: {recorded}; now: {found}.', { recorded: fault.recorded, found: fault.found });
     case 'root_mismatch':
-      return t('The Merkle root of these outputs differs from the recorded one.');
+      return t('The Merkle root of these files differs from the recorded one.');
     case 'closing_record_mismatch': {
       const { member } = fault;
       const named = membersOf(words)[member] ?? member.replaceAll('_', ' ');
-      return t('The {member} on this page differs from the one at the closing of the workflow.', { member: named });
+      return t('The {member} on this page differs from the one at the closing of the record.', { member: named });
     }
     case 'root_stamp':
       return t('The stamp of the Merkle root does not verify.');
     case 'closing_record_stamp':
       return t('The stamp of the closing record does not verify.');
     case 'output_stamp':
-      return t('The stamp of output {number} does not verify.', { number: fault.sequenceNumber });
+      return t('The stamp of file {number} does not verify.', { number: fault.sequenceNumber });
   }
 }
 
@@ -344,13 +340,13 @@ const membersOf = ({ t }: Words): Readonly<Record<string, string>> => ({
   created_at: t('start'),
   confirmed_at: t('confirmation of the address'),
   completed_at: t('completion'),
-  output_count: t('number of outputs'),
+  output_count: t('number of files'),
   email_commitment: t('client'),
   agent_commitment: t('agent'),
 });
 
 /** Whether the stamps are qualified, and what that means, in HTML; null if the page has nothing to say about it. */
-function qualifiedOf({ outputs, root }: WorkflowPage, { stamps, unqualified, isMockShown }: StampCounts, words: Words): string | null {
+function qualifiedOf({ outputs, root }: WorkflowPage, { stamps, unqualified }: StampCounts, words: Words): string | null {
   const { language, tHtml, qualifiedLine, notQualifiedLine, meaningLink } = words;
   // The root covers all outputs, so its stamp speaks for the record. Without a root the stamps of this page speak, if all say the same.
   const speaking = root ? [root.stamp] : outputs.rows;
@@ -366,7 +362,6 @@ function qualifiedOf({ outputs, root }: WorkflowPage, { stamps, unqualified, isM
         ? tHtml('{unqualified} of {stamps} stamps (of files, root and closing record) is not qualified; it is marked.', counts)
         : tHtml('{unqualified} of {stamps} stamps (of files, root and closing record) are not qualified; each is marked.', counts),
     );
-    if (isMockShown) said.push(tHtml('Test stamps prove nothing to a third party.'));
   }
   return [...said, meaningLink].filter(Boolean).join(' ');
 }
@@ -386,7 +381,7 @@ function foundOf(
     number,
     url: `${pageUrl(workflowId, Math.ceil(number / outputs.pageSize))}#output-${number}`,
   }));
-  const links = numbered.map(({ number, url }) => `<a href="${url}">${tHtml('output {number}', { number })}</a>`);
+  const links = numbered.map(({ number, url }) => `<a href="${url}">${tHtml('file {number}', { number })}</a>`);
   const places = raw([...(isBriefing ? [tHtml('the briefing')] : []), ...links].join(', '));
   const [icon, html] = isUnknown
     ? [
@@ -404,16 +399,12 @@ function foundOf(
 }
 
 /** Everything that was checked for this page. */
-function checkedFor({ outputs, proof, closingRecord }: WorkflowPage, pageCount: number, { t }: Words): string[] {
-  const [isOne, isMany] = [outputs.total === 1, outputs.total > 1];
+function checkedFor({ outputs, proof, closingRecord }: WorkflowPage, { t }: Words): string[] {
   return [
-    isMany && t('the chain of all outputs'),
-    isOne && t('the place of the one output in its chain'),
+    outputs.total > 0 && t('the chain of all files'),
     proof.kind === 'proved' && t('the Merkle root and its stamp'),
     closingRecord && t('the closing record and its stamp'),
-    pageCount > 1 && t('the stamps of the outputs on this page'),
-    pageCount === 1 && isMany && t('the stamp of every output'),
-    pageCount === 1 && isOne && t('the stamp of the output'),
+    outputs.total > 0 && t('the stamps of the files on this page'),
   ].filter((text) => typeof text === 'string');
 }
 

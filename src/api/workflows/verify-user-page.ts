@@ -74,7 +74,7 @@ function outcomeWordsOf(outcome: ChallengeOutcome, isButton: boolean, words: Wor
       title: t('This link is not quite right'),
       text: [
         t(
-          'The end of the link, its secret part, does not belong to this workflow. Some mail programs cut long links in two: please open the link from the e-mail once more, or copy all of it into the address bar.',
+          'The end of the link, its secret part, does not belong to this record. Some mail programs cut long links in two: please open the link from the e-mail once more, or copy all of it into the address bar.',
         ),
         triesText(outcome.kind === 'wrong' ? outcome.triesLeft : 0, words),
       ],
@@ -100,30 +100,30 @@ function outcomeWordsOf(outcome: ChallengeOutcome, isButton: boolean, words: Wor
       tone: 'failure',
       title: t('This link was tried too often'),
       text: [
-        t('Too many wrong links came from your network, or for this workflow. Nothing was confirmed.'),
+        t('Too many wrong links came from your network, or for this record. Nothing was confirmed.'),
         t('You can try the link from another network, or ask the operator of the agent to send you a new link.'),
       ],
     },
     challenge_replaced: {
       title: t('A newer link was sent'),
       text: [
-        t('A newer e-mail with a new link was sent for this workflow, and this older link no longer works. Nothing was confirmed.'),
+        t('A newer e-mail with a new link was sent for this record, and this older link no longer works. Nothing was confirmed.'),
         t('Please open the link in the newest e-mail.'),
       ],
     },
     workflow_expired: {
-      title: t('This workflow has ended'),
+      title: t('This record has ended'),
       text: [
         t('It ran out of time before your address was confirmed, and nothing can be added to it any more.'),
-        t('Ask the operator of the agent to start a new workflow with your address. You will then get a new link.'),
+        t('Ask the operator of the agent to start a new record with your address. You will then get a new link.'),
       ],
     },
     workflow_closed: {
-      title: t('This workflow is already closed'),
-      text: [t('Nothing can be added to its record any more, so an address can no longer be confirmed. Nothing was changed.')],
+      title: t('This record is already closed'),
+      text: [t('Nothing can be added to it any more, so an address can no longer be confirmed. Nothing was changed.')],
     },
     email_redacted: {
-      title: t('The address of this workflow was erased'),
+      title: t('The address of this record was erased'),
       text: [t('It was erased on request (GDPR, Article 17). There is no address left to confirm, and nothing was changed.')],
     },
   };
@@ -137,14 +137,12 @@ const triesText = (triesLeft: number, { t, tCount }: Words): string =>
 
 /** The agent and its task, in its own words. */
 function introductionOf({ agentName: agent, taskTitle }: RequesterNames, { t }: Words): string {
-  const task = taskTitle ?? '';
-  if (!agent && !task) return t('An AI agent records its work for you with this service.');
   const said = [
     agent
       ? t('An AI agent that calls itself “{agent}” records its work for you with this service.', { agent })
       : t('An AI agent records its work for you with this service.'),
-    ...(task ? [t('It named the task “{task}”.', { task })] : []),
-    agent && task ? t('Nobody has checked these names.') : t('Nobody has checked this name.'),
+    ...(taskTitle ? [t('It named the task “{task}”.', { task: taskTitle })] : []),
+    t('Nobody has checked what the agent says.'),
   ];
   return said.join(' ');
 }

@@ -14,7 +14,7 @@ test.each([
   ['completed', 'Test record: 12 files, 21 November 2026'],
   ['closedEmpty', 'Test record: no file, 21 November 2026'],
   ['named', '4 files, 21 November 2026'],
-  ['broken', 'Record of a workflow'],
+  ['broken', 'Record of an AI agent'],
 ])('a link to the record %s is shown as: %s', async (sample, title) => {
   const { body } = await get(`/workflow/${sample}`);
   expect(body).toContain(`<title>${title} · qstamp</title>`);

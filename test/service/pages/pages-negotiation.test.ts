@@ -13,7 +13,7 @@ const ask = async (path: string, accept: string, init: RequestInit = {}) => {
 
 describe('V8: a browser gets a page and a program gets JSON at the same address', () => {
   it.each([
-    [`/workflow/${unknown}`, 404, 'No such workflow'],
+    [`/workflow/${unknown}`, 404, 'No such record'],
     ['/workflow/not-a-number', 422, 'This address is not complete'],
     [`/api/v1/workflow/${unknown}/verify-user?challenge=x`, 404, 'This link leads nowhere'],
     ['/api/v1/workflow/cut/verify-user', 422, 'Nothing was confirmed.'],

@@ -35,10 +35,10 @@ function faultsOf(published: readonly Output[]): string[] {
 }
 
 test.each<[what: string, published: readonly Output[], said: string]>([
-  ['a hash', changed(2, { output_hash: sha256Of('other') }), 'The chain breaks at output 3'],
-  ['a hash that is none', changed(0, { output_hash: '<b>' }), 'The chain breaks at output 1'],
-  ['an output missing', outputs.toSpliced(3, 1), 'Output 4 is missing, or in'],
-  ['the last one missing', outputs.toSpliced(-1, 1), 'shows 7 outputs, but 6 are published.'],
+  ['a hash', changed(2, { output_hash: sha256Of('other') }), 'The chain breaks at file 3'],
+  ['a hash that is none', changed(0, { output_hash: '<b>' }), 'The chain breaks at file 1'],
+  ['an output missing', outputs.toSpliced(3, 1), 'File 4 is missing, or in'],
+  ['the last one missing', outputs.toSpliced(-1, 1), 'shows 7 files, but the published list has 6.'],
 ])('the script of a workflow page finds %s', (_what, published, said) => {
   expect(faultsOf(outputs)).toEqual([]);
   expect(faultsOf(published)).toEqual([expect.stringContaining(said)]);

@@ -63,7 +63,7 @@ test('V1: a damaged record of a stamp proves nothing and says so; no reader fail
   const closing = await collectionOf(db, 'workflows').findOne({ _id: workflow.id });
   const rootTokenId = (closing!.closing as { rootTokenId: string }).rootTokenId;
   for (const [tokenId, told] of [
-    [String(output?.tokenId), 'The stamp of output 1 does not verify'],
+    [String(output?.tokenId), 'The stamp of file 1 does not verify'],
     [rootTokenId, 'The stamp of the Merkle root does not verify'],
   ] as const) {
     expect((await stamps.updateOne({ _id: tokenId }, { $set: { proofs: [] } })).matchedCount).toBe(1);

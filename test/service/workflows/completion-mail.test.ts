@@ -58,7 +58,7 @@ test('W27: the client of a confirmed workflow gets one mail with the record and 
   const { subject: title, messageId, headers = [], text = '' } = received?.parsed ?? {};
   expect([title, messageId]).toEqual(['The AI agent “Cover Artist” recorded 3 files for you', `<completed-${workflow.id}@qstamp.example>`]);
   expect(headers.find(({ key }) => key === 'list-unsubscribe')?.value).toBe(`<${stop}>`);
-  expect(text.replace(/\s+/g, ' ')).toMatch(/test stamps: they prove nothing.*“Cover Artist”.*the task “Autumn issue”/);
+  expect(text.replace(/\s+/g, ' ')).toMatch(/for trials: they prove nothing.*“Cover Artist”.*the task “Autumn issue”/);
   // The name of a zip file is the name of a web site too, and the third name is not public.
   expect(text).toContain('\n- cover.png\n- and 2 more files\n');
   expect(text).not.toMatch(/photos|kept secret/);

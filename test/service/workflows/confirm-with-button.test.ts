@@ -66,7 +66,7 @@ test('W6, W26: the button gets a page; only pages of the right link name the age
   const unsafe = await startWithLink({ agent_id: 'pay at evil.example', briefing_metadata: { title: 'Not public' } });
   const unnamed = await textOf(unsafe.link);
   expect(unnamed).toContain('An AI agent records its work for you');
-  expect(unnamed).not.toMatch(/evil|Not public|Nobody has checked/);
+  expect(unnamed).not.toMatch(/evil|Not public/);
 });
 
 test('W6: wrong tries count when the button is pressed, and opening a wrong link counts none', async () => {

@@ -55,7 +55,7 @@ test.each<[string, () => ReturnType<typeof onWire>, (string | RegExp)[]]>([
       ...[
         /calls itself ["“]Cover Artist 2\.1["”]/,
         /named the task ["“]Cover for the autumn issue["”]/,
-        /chose the names above; nobody has checked them/,
+        /Nobody has checked what the agent says/,
       ],
       ...['that you can read the mail of this address', 'You do not approve that work'],
       'Sent for Acme Stamps, https://acme.example, help@acme.example.',
@@ -67,7 +67,7 @@ test.each<[string, () => ReturnType<typeof onWire>, (string | RegExp)[]]>([
     [
       ...['3 files were stamped for you', '24 November 2026, 11:12:05 UTC', 'do not change them', otp.stopLink],
       ...[completion.pageLink, completion.bundleLink, /calls itself ["“]Cover Artist/, /the task ["“]Cover for the autumn issue["”]/],
-      /named these files. Nobody has checked the names: (- )?cover_front.png (- )?Text of the cover (- )?and 1 more file/,
+      /named these files: (- )?cover_front.png (- )?Text of the cover (- )?and 1 more file/,
     ],
   ],
   ['test stamps', () => completed({ isTest: true }), ['they prove nothing to a third party']],
@@ -78,7 +78,7 @@ test.each<[string, () => ReturnType<typeof onWire>, (string | RegExp)[]]>([
 test('mails quote no name and no title that is not safe to show', async () => {
   const unsafe = { agentId: 'cover-artist/2.1', title: 'pay at evil.example' };
   for (const { bodies } of [await verification(unsafe), await completed(unsafe)])
-    for (const body of bodies) expect(body).not.toMatch(/cover-artist|calls itself|name above|evil|the task|test stamps/);
+    for (const body of bodies) expect(body).not.toMatch(/cover-artist|calls itself|evil|the task|for trials/);
 });
 
 test('the mail loads nothing, has its link on a line and in an anchor, and goes to one mailbox', async () => {
