@@ -15,3 +15,12 @@ export function languageOf(accepted: string | undefined): Language {
 
 /** The language and region whose rules numbers and dates follow. */
 export const localeOf = (language: Language): string => (language === 'en' ? 'en-GB' : language);
+
+/** A sentence with named values. Pages translate it. */
+export interface SentenceWords {
+  readonly text: string;
+  readonly values: Readonly<Record<string, string>>;
+}
+
+/** The sentence in English, as programs get it. */
+export const filled = ({ text, values }: SentenceWords): string => text.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');

@@ -1,4 +1,4 @@
-import { type Language, localeOf } from './language.ts';
+import { filled, type Language, localeOf, type SentenceWords } from './language.ts';
 
 /**
  * Whether a time-stamp is qualified (eIDAS, Article 3(34)), and who says so. The trusted list of the provider's country decides where it knows the
@@ -102,14 +102,6 @@ const dayOf = (time: string, language: Language): string =>
   new Date(time).toLocaleDateString(localeOf(language), { dateStyle: 'long', timeZone: 'Europe/Brussels' });
 
 type Said = Omit<Qualification, 'isClaimedByToken'>;
-
-/** A sentence with named values. Pages translate it. */
-interface SentenceWords {
-  readonly text: string;
-  readonly values: Readonly<Record<string, string>>;
-}
-
-const filled = ({ text, values }: SentenceWords): string => text.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
 
 /** One sentence that says whether a time-stamp is qualified, and who says so. Every page and every text uses it. */
 export function qualifiedSentence(said: Said): string {

@@ -6,6 +6,7 @@ import {
   type Unchecked,
   type Verified,
 } from '../rfc3161/index.ts';
+import { filled, type SentenceWords } from './language.ts';
 import type { Imprint } from './stamp.ts';
 
 /** This module describes a judged token in one form for API, command and page, so that they agree. Times are in RFC 3339. */
@@ -39,13 +40,8 @@ function revocationShown(answer: RevocationAnswer) {
 /** Codes without a sentence here: the caller reports on the file (`imprint`), and each certificate has its own line (`revocation`). */
 const withoutSentence: readonly Unchecked[] = ['imprint', 'revocation'];
 
-interface Phrase {
-  readonly text: string;
-  readonly values: Readonly<Record<string, string>>;
-}
-
 /** Everything that was not checked, as phrases with named values, except the file: only the caller knows about the file. Pages translate them. */
-export function notCheckedPhrases({ revocation, certificatesEndedAt, unchecked }: Verified): readonly Phrase[] {
+export function notCheckedPhrases({ revocation, certificatesEndedAt, unchecked }: Verified): readonly SentenceWords[] {
   const unknown = revocation.flatMap((answer) => (answer.status === 'unknown' ? [answer] : []));
   return [
     ...unknown.map(({ certificate: { subject }, why }) => ({
@@ -59,8 +55,6 @@ export function notCheckedPhrases({ revocation, certificatesEndedAt, unchecked }
 
 const keyStolenLater = 'whether a key was stolen after its certificate expired at {time}: nobody reports that any more';
 
-const textOf = ({ text, values }: Phrase): string => text.replace(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '');
-
 export const hexImprintOf = ({ imprint: { algorithm, digest } }: Pick<Verified, 'imprint'>): Imprint => ({
   algorithm,
   digest: digest.toString('hex'),
@@ -73,7 +67,7 @@ export const tokenShown = (verified: Verified) => ({
   accuracy_seconds: verified.accuracyMicroseconds === undefined ? null : Number(verified.accuracyMicroseconds) / 1e6,
   revocation: verified.revocation.map(revocationShown),
   certificates_ended_at: verified.certificatesEndedAt ? textOfTime(verified.certificatesEndedAt) : null,
-  not_checked: notCheckedPhrases(verified).map(textOf),
+  not_checked: notCheckedPhrases(verified).map(filled),
 });
 export type TokenShown = ReturnType<typeof tokenShown>;
 
