@@ -151,7 +151,11 @@ export const workflowViewOf = (page: WorkflowPage) => (words: Words) => {
     stamps,
     unqualified,
     pageCount,
-    state: { name, ...statesOf(words, isTest)[name] },
+    state: {
+      name,
+      ...statesOf(words, isTest)[name],
+      ...(name === 'pending' && page.link?.newLinkUrl && { label: words.t('The mailed link has expired') }),
+    },
     headline: isClaimed ? headlineOf(page, words) : null,
     tierText: tiersOf(words)[page.tier],
     mailText: mailsOf(words)[page.mail],
@@ -354,7 +358,13 @@ function qualifiedOf({ outputs, root }: WorkflowPage, { stamps, unqualified }: S
   const common = (lines.size === 1 && speaking[0]?.qualification) || null;
   if (unqualified === stamps) return notQualifiedLine(speaking[0]?.qualification?.reason);
   const later = laterStatusWords(common?.listed ?? null, language);
-  const said = [common ? qualifiedLine(common) : '', later ? tHtml(later.text, later.values) : ''];
+  const said = [
+    common ? qualifiedLine(common) : '',
+    later ? tHtml(later.text, later.values) : '',
+    common?.status === 'qualified' && common.basis === 'list' && !later
+      ? tHtml('A court in the EU presumes that the time is right and the data unchanged (eIDAS, Article 41(2)).')
+      : '',
+  ];
   if (unqualified > 0) {
     const counts = { unqualified, stamps };
     said.push(
