@@ -122,7 +122,12 @@ function closed(
 const completed: WorkflowPage = closed(outputsPage(12));
 
 const open = { ...completed, proof: { kind: 'open' }, completedAt: null, root: null, closingRecord: null, evidence: null } as const;
-const waiting = { status: 'pending', emailVerifiedAt: null, link: { endsAt: '2026-11-24T09:12:46Z', newLinkUrl: null } } as const;
+const newLinkUrl = `/workflow/${workflowId}/new-link`;
+const waiting = {
+  status: 'pending',
+  emailVerifiedAt: null,
+  link: { endsAt: '2026-11-24T09:12:46Z', isOver: false, newLinkUrl: null },
+} as const;
 const qualified = () => true;
 const reason = 'record_mismatch: The stored token does not match its record.';
 const notProved = { qualification: null, verdict: { kind: 'not_proved' } } as const;
@@ -168,8 +173,9 @@ export const workflowSamples = {
   oneReal: closed(outputsPage(1, { isQualified: qualified }), { isQualified: true }),
   three: { ...sealed(closed(outputsPage(3)), ofAcme), title: 'Annual report 2026', outputs: ofAcmeAll(3) },
   forty: { ...sealed(closed(outputsPage(40)), ofAcme), title: 'Annual report 2026', outputs: ofAcmeAll(40) },
-  pending: { ...open, ...waiting, tier: 'standard', outputs: outputsPage(3) },
-  linkEnded: { ...open, ...waiting, link: { ...waiting.link, newLinkUrl: `/workflow/${workflowId}/new-link` }, outputs: outputsPage(0) },
+  mailed: { ...open, ...waiting, tier: 'standard', outputs: outputsPage(3) },
+  pending: { ...open, ...waiting, link: { ...waiting.link, newLinkUrl }, tier: 'standard', outputs: outputsPage(3) },
+  linkEnded: { ...open, ...waiting, link: { ...waiting.link, isOver: true, newLinkUrl }, outputs: outputsPage(0) },
   undelivered: { ...open, ...waiting, mail: 'failed', outputs: outputsPage(0) },
   unserved: { ...open, status: 'active', tier: 'qualified', isTierServed: false, outputs: outputsPage(0) },
   empty: { ...open, status: 'active', outputs: outputsPage(0) },

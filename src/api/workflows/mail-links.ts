@@ -124,14 +124,14 @@ function explain(workflow: WorkflowRecord, digest: string, nowMs: number, triesL
   return kind ? { kind } : wrong(workflow, triesLeft);
 }
 
-/**
- * Whether a visitor without the workflow token may have a new link mailed to the client: once the mailed link has expired. A new link ends the old one,
- * so nobody else gets one while it works.
- */
+/** A new link ends the old one, so visitors must give a mail this time to arrive and to be read. */
+const visitorsWaitMs = 600_000;
+
+/** Whether a visitor without the workflow token may have a new link mailed to the client: some time after the last mail, or once its link has expired. */
 export function mayAskForLink(workflow: WorkflowRecord, nowMs: number): boolean {
   const { challenge, mail } = workflow;
-  const isExpired = mail?.sentAt !== undefined && challenge !== undefined && nowMs >= challenge.expiresAt.getTime();
-  return isExpired && answerTo('resend', snapshotOf(workflow), nowMs) === 'go';
+  if (!challenge || !mail?.sentAt || answerTo('resend', snapshotOf(workflow), nowMs) !== 'go') return false;
+  return nowMs >= Math.min(mail.sentAt.getTime() + visitorsWaitMs, challenge.expiresAt.getTime());
 }
 
 /** Returns why this text is refused even if it is the current challenge; undefined if the current challenge would be accepted. */

@@ -132,7 +132,8 @@ const newLinkContract = {
   id: 'mailNewLink',
   summary: 'The button *Send me a new link* of our pages',
   description:
-    'If the mailed link has expired, mails a new one to the stored address, under the limits of a resend. Otherwise does nothing. A body is ignored.',
+    'Mails a new link to the stored address, under the limits of a resend, if the last mail is ten minutes old or its link has expired. Otherwise does ' +
+    'nothing. A body is ignored.',
   answers: { 303: { description: 'Redirects to the page of the workflow, which says what it waits for.' }, 404: page(unknownWorkflow) },
   errors: resendErrors.filter((code) => code !== 'not_found' && code !== 'idempotency_key_reused'),
 } satisfies OperationContract;

@@ -97,7 +97,8 @@ export async function readWorkflowPage(tools: WorkflowTools, workflowId: string,
 function linkOf(workflow: WorkflowRecord, nowMs: number) {
   if (workflow.status !== 'pending' || workflow.redactedAt || readStatus(snapshotOf(workflow), nowMs) !== 'pending') return null;
   const newLinkUrl = mayAskForLink(workflow, nowMs) ? newLinkPath(workflow._id) : null;
-  return { endsAt: workflow.challenge?.expiresAt.toISOString() ?? null, newLinkUrl };
+  const endsAt = workflow.challenge?.expiresAt;
+  return { endsAt: endsAt?.toISOString() ?? null, isOver: endsAt !== undefined && nowMs >= endsAt.getTime(), newLinkUrl };
 }
 
 /** The name that the agent gave itself; null if redaction removed it. If it contains the client's e-mail address, the address is masked. */
@@ -154,7 +155,7 @@ export const workflowViewOf = (page: WorkflowPage) => (words: Words) => {
     state: {
       name,
       ...statesOf(words, isTest)[name],
-      ...(name === 'pending' && page.link?.newLinkUrl && { label: words.t('The mailed link has expired') }),
+      ...(name === 'pending' && page.link?.isOver && { label: words.t('The mailed link has expired') }),
     },
     headline: isClaimed ? headlineOf(page, words) : null,
     tierText: tiersOf(words)[page.tier],

@@ -25,9 +25,12 @@ export const verifyUserPageOf =
   (words: Words) => {
     const { title, tone = 'warning', text, belowButton = null } = outcomeWordsOf(outcome, confirmWith === 'button', words);
     const paragraphs = 'requester' in outcome ? [introductionOf(outcome.requester, words), ...text] : text;
-    const newLinkUrl = outcome.kind === 'challenge_expired' ? newLinkPath(facts.workflowId) : null;
+    const newLinkUrl = withNewLink.includes(outcome.kind) ? newLinkPath(facts.workflowId) : null;
     return { ...facts, title, tone, icon: icons[tone], paragraphs, belowButton, newLinkUrl };
   };
+
+/** The pages with a button that mails a new link. It does nothing while a mail is under way. */
+const withNewLink: readonly ChallengeOutcome['kind'][] = ['challenge_expired', 'challenge_exhausted', 'challenge_replaced'];
 
 const icons = { good: 'check', warning: 'warning', failure: 'cross', open: null } as const;
 
@@ -101,14 +104,14 @@ function outcomeWordsOf(outcome: ChallengeOutcome, isButton: boolean, words: Wor
       title: t('This link was tried too often'),
       text: [
         t('Too many wrong links came from your network, or for this record. Nothing was confirmed.'),
-        t('You can try the link from another network, or ask the operator of the agent to send you a new link.'),
+        t('You can try the link from another network, or have a new link mailed.'),
       ],
     },
     challenge_replaced: {
       title: t('A newer link was sent'),
       text: [
         t('A newer e-mail with a new link was sent for this record, and this older link no longer works. Nothing was confirmed.'),
-        t('Please open the link in the newest e-mail.'),
+        t('Please open the link in the newest e-mail. If you cannot find it, have a new link mailed.'),
       ],
     },
     workflow_expired: {

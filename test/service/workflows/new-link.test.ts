@@ -30,19 +30,17 @@ const open = async (address: string): Promise<string> => {
 const newLinkOf = (html: string): string | undefined =>
   /<form method="post" action="([^"]+)"><button class="button">Send me a new link/.exec(html)?.[1];
 
-test('W6: behind an expired link a button mails a new one to the stored address, and so does the page of the workflow', async () => {
+test('W6: a button behind an expired link, and on the page of a workflow that waits, mails a new link to the stored address', async () => {
   const workflow = await startWorkflow(service, { user_email: 'jane@client.example', tier: 'verified' });
   const [first = ''] = await untilMailed(workflow.id, 1);
   const page = `/workflow/${workflow.id}`;
-  const expire = async () => {
-    const workflows = collectionOf(await openDatabase(service), 'workflows');
-    const changed = { $set: { 'challenge.expiresAt': new Date(Date.now() - 1) } };
-    return eventually(async () => {
-      const { matchedCount } = await workflows.updateOne({ _id: workflow.id, 'mail.sentAt': { $exists: true } }, changed);
-      return matchedCount === 1;
-    });
-  };
-  // While the link works, a stranger cannot end it.
+  const workflows = collectionOf(await openDatabase(service), 'workflows');
+  const change = ($set: Record<string, Date>) =>
+    eventually(
+      async () => (await workflows.updateOne({ _id: workflow.id, 'mail.sentAt': { $exists: true } }, { $set })).matchedCount === 1,
+    );
+  const expire = () => change({ 'challenge.expiresAt': new Date(Date.now() - 1) });
+  // A stranger cannot end a link that was just mailed.
   expect(newLinkOf(await readPage(service, page))).toBeUndefined();
   expect(await press(`${page}/new-link`)).toEqual([303, page]);
 
@@ -62,11 +60,15 @@ test('W6: behind an expired link a button mails a new one to the stored address,
   await untilMailed(workflow.id, 2);
   expect(await open(first)).toContain('A newer link was sent');
 
-  for (const count of [3, 4]) {
-    await expire();
-    expect(await press(button)).toEqual([303, page]);
-    await untilMailed(workflow.id, count);
-  }
+  // The client may have lost the mail.
+  await change({ 'mail.sentAt': new Date(Date.now() - 600_001) });
+  expect(newLinkOf(await readPage(service, page))).toBe(button);
+  await press(button);
+  await untilMailed(workflow.id, 3);
+
+  await expire();
+  await press(button);
+  await untilMailed(workflow.id, 4);
   // The limit of resends: three an hour.
   await expire();
   expect((await press(button))[0]).toBe(429);

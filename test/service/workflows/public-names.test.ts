@@ -73,7 +73,7 @@ test('W24: the page shows names that are public, says that they are not proved, 
   expect(open).not.toMatch(/private\.txt|secret/);
   const [headline] = /<h1.*?<\/h1>/s.exec(open) ?? [];
   expect(headline).toMatch(/^(?!.*\.png).*Cover of the report/s);
-  expect(open).toContain('The agent gave these names. Nobody has checked them');
+  expect(open).toContain('The agent gave the names above. Nobody has checked them');
   expect((await completeWorkflow(service, workflow)).status).toBe(200);
   expect((await redactWorkflow(service, workflow)).status).toBe(200);
   expect(await readPage(service, `/workflow/${workflow.id}`)).not.toMatch(/Cover of|cover&lt;/);
