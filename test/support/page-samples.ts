@@ -203,8 +203,9 @@ export const workflowSamples = {
   notFound: find('other'),
 } satisfies Record<string, WorkflowPage>;
 
-const requester = { agentName: 'Cover Artist 2.1', taskTitle: 'Cover for the autumn issue' };
-const unnamed = { agentName: '', taskTitle: null };
+const maskedEmail = 'j•••@example.com';
+const requester = { maskedEmail, agentName: 'Cover Artist 2.1', taskTitle: 'Cover for the autumn issue' };
+const unnamed = { maskedEmail, agentName: '', taskTitle: null };
 
 const outcomes: readonly VerifyUserFacts['outcome'][] = [
   { kind: 'verified', requester },

@@ -101,7 +101,9 @@ function verdictWordsOf(judgement: StampJudgement, words: Words) {
     return { ...says('not_made', 'cross', t('There is no stamp'), sentence), reason };
   }
   if (verdictOf(code) === 'not_valid') {
-    const sentence = tHtml('It was checked just now and refused. It proves nothing.');
+    const sentence = tHtml(
+      'It was checked just now and refused. It proves nothing. If somebody gave it to you as evidence, ask for the file and its stamp again.',
+    );
     return { ...says('refused', 'cross', t('This stamp is not valid'), sentence), reason, advice };
   }
   return {

@@ -7,7 +7,7 @@ import {
   maxWrongTries,
 } from '../../shared/domain/challenge.ts';
 import { publicNameOf, quotableName } from '../../shared/domain/public-name.ts';
-import { recipientHash, recipientOfStopToken } from '../../shared/domain/recipient.ts';
+import { maskEmail, recipientHash, recipientOfStopToken } from '../../shared/domain/recipient.ts';
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import { answerTo } from '../../shared/domain/workflow-state.ts';
 import type { Acceptance } from '../../shared/queue/sender.ts';
@@ -26,7 +26,7 @@ export type ChallengeOutcome =
   | { readonly kind: 'wrong'; readonly triesLeft: number }
   | { readonly kind: FinalRefusal };
 
-/** The names of the agent that asks the client to confirm his address, and of its task. The agent chose both. */
+/** The names of the agent that asks the client to confirm his address, and of its task. The agent chose both. With the address. */
 export type RequesterNames = ReturnType<typeof requesterNamesOf>;
 
 /** A text that somebody gives as the challenge of a workflow. */
@@ -151,7 +151,8 @@ const wrong = ({ challenge }: WorkflowRecord, triesLeft: number): ChallengeOutco
 });
 
 /** Only the right challenge gets this far, so these names are shown to nobody but the reader of the mail. A name that is not safe to quote is left out. */
-const requesterNamesOf = ({ agentId, briefingMetadata }: WorkflowRecord) => ({
+const requesterNamesOf = ({ agentId, briefingMetadata, email }: WorkflowRecord) => ({
+  maskedEmail: maskEmail(email),
   agentName: quotableName(agentId),
   taskTitle: quotableName(publicNameOf(briefingMetadata, 'title') ?? '') || null,
 });

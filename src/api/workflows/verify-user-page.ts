@@ -44,13 +44,15 @@ interface ChallengeWords {
 
 function outcomeWordsOf(outcome: ChallengeOutcome, isButton: boolean, words: Words): ChallengeWords {
   const { t } = words;
+  const address = { address: 'requester' in outcome ? outcome.requester.maskedEmail : '' };
   const said: Readonly<Record<ChallengeOutcome['kind'], ChallengeWords>> = {
     open: {
       tone: 'open',
       title: t('Please confirm your e-mail address'),
       text: [
         t(
-          'With this button you confirm only one thing: that you can read the mail of this address. You approve nothing, you order nothing, and you owe nothing.',
+          'With this button you confirm only one thing: that you can read the mail sent to {address}. You approve nothing, you order nothing, and you owe nothing.',
+          address,
         ),
       ],
       belowButton: t(
@@ -63,10 +65,12 @@ function outcomeWordsOf(outcome: ChallengeOutcome, isButton: boolean, words: Wor
       text: [
         isButton
           ? t(
-              'The record of its work now shows when somebody with access to your mailbox pressed the button. It does not show who it was, or that you agree with anything an agent does.',
+              'The record of its work now shows when somebody with access to the mailbox of {address} pressed the button. It does not show who it was, or that you agree with anything an agent does.',
+              address,
             )
           : t(
-              'The record of its work now shows when somebody with access to your mailbox opened the link. It does not show who it was, or that you agree with anything an agent does.',
+              'The record of its work now shows when somebody with access to the mailbox of {address} opened the link. It does not show who it was, or that you agree with anything an agent does.',
+              address,
             ),
         t(
           'Now the agent works on, and each file that it records is stamped. If it closes the record, we mail you a link to it. You need do nothing else, and can close this page.',
