@@ -26,7 +26,7 @@ export type ChallengeOutcome =
   | { readonly kind: 'wrong'; readonly triesLeft: number }
   | { readonly kind: FinalRefusal };
 
-/** The names of the agent that asks the client to confirm his address, and of its task. The agent chose both. With the address. */
+/** Who asks the client to confirm which address: the names of the agent and of its task, which the agent chose, and the address in its masked form. */
 export type RequesterNames = ReturnType<typeof requesterNamesOf>;
 
 /** A text that somebody gives as the challenge of a workflow. */
