@@ -43,9 +43,11 @@ const traitsOf = ({ security, parameters = [], requestBody, responses }: Operati
 async function operationsToTry(): Promise<(readonly [name: string, operations: readonly Operation[]])[]> {
   const { paths } = (await (await service.fetch('/openapi.json')).json()) as { paths: Record<string, Record<string, Operation>> };
   const all = Object.values(paths).flatMap((methods) => Object.entries(methods).map(([method, operation]) => ({ ...operation, method })));
-  if (isLong) return [...Map.groupBy(all, ({ tags: [tag = ''] }) => tag)];
+  // The answer of the others is a redirect, which the browser follows by itself.
+  const answering = all.filter(({ responses }) => Object.keys(responses).some((status) => status.startsWith('2')));
+  if (isLong) return [...Map.groupBy(answering, ({ tags: [tag = ''] }) => tag)];
   const seen = new Set<string>();
-  const differing = all.filter((operation) => {
+  const differing = answering.filter((operation) => {
     const added = traitsOf(operation).filter((trait) => !seen.has(trait));
     for (const trait of added) seen.add(trait);
     return added.length > 0;
@@ -100,7 +102,7 @@ const seriousFindings = async (page: Page): Promise<string[]> =>
 
 /** A completed workflow takes nothing new, fresh evidence is not renewed, and this service has no trusted lists. */
 const refused =
-  /^(stampWorkflowOutputs?|resendWorkflowLink|verifyWorkflowUser|completeWorkflowVerification|openMailedLink|confirmMailedLink|mailNewLink|renewEvidence|downloadTrustedList)$/;
+  /^(stampWorkflowOutputs?|resendWorkflowLink|verifyWorkflowUser|completeWorkflowVerification|openMailedLink|confirmMailedLink|renewEvidence|downloadTrustedList)$/;
 
 const { workflow, values, file } = await prepare();
 

@@ -14,6 +14,8 @@ export interface StampingRequest<Order> {
   readonly requestId: string;
   /** The time that the request has spent before; it counts as waiting. */
   readonly spentMs?: number;
+  /** The time that its contents may be on their way to the store; it does not count as waiting. */
+  readonly extraMs?: number;
   readonly idempotencyKey: string | undefined;
   readonly passLimit?: PassLimit;
   /** Only for a caller who is content with a promise: see `SubmitOptions`. */
@@ -68,7 +70,7 @@ export async function fulfilRequest<Order, Made, Addresses extends object>(
   recipe: Recipe<Order, Made, Addresses>,
 ): Promise<Answers<Made, { token_id: string; status: 'accepted' } & Addresses>> {
   const { callerId, patienceMs } = request;
-  const deadline = startDeadline(tools, request.spentMs);
+  const deadline = startDeadline(tools, request.spentMs, request.extraMs);
   const { named, made, items, isReplayed } = await storeBefore(deadline, () => begin(tools, request, recipe, deadline.begunAt));
   const submitted = items.length > 0 ? await tools.submission.submit(items, { callerId, deadline, patienceMs }) : [];
   const outcomes = new Map(items.map(({ tokenId }, place) => [tokenId, submitted[place]!]));

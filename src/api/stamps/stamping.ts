@@ -5,6 +5,7 @@ import { deriveKey, encryptMetadata, nonceBytes } from '../../shared/domain/encr
 import { ServiceError } from '../../shared/domain/service-error.ts';
 import type { Caller, RequestFault } from '../../shared/domain/stamp.ts';
 import type { StampItem, TimeStampReqFields } from '../../shared/queue/jobs.ts';
+import { transferMs } from '../../shared/store/connection.ts';
 import type { KeyStore } from '../../shared/store/keys.ts';
 import { repliesOfStored } from './idempotency.ts';
 import { type Answer, type Answers, type FailedOutcome, fulfilRequest, type NamedOrder, type StampingRequest } from './request.ts';
@@ -36,7 +37,9 @@ export async function stampAll(tools: StampTools, command: StampCommand): Promis
   submission.checkCapacity(caller, entries.length);
   writes.checkStore();
   const content = key && entries.map(({ index, order: { content, ...rest } }) => ({ index, ...rest, isSealed: content !== undefined }));
-  return fulfilRequest(tools, command, {
+  const bytes = entries.reduce((sum, { order }) => sum + (order.content?.length ?? 0), 0);
+  const request = { ...command, extraMs: transferMs(bytes) };
+  return fulfilRequest(tools, request, {
     identity: { caller, operation: isBulk ? 'stamps' : 'stamp', content },
     findMade: (named) => findMade(tools, named),
     itemOf: (named, begunAt) => itemOf(tools, command, named, begunAt),
@@ -84,7 +87,7 @@ function checkSize(content: Buffer | undefined, maxBytes: number): void {
 
 /** Makes the job item of an order. Texts from the caller are encrypted with a key for this stamp (S4), and content is stored. */
 async function itemOf(
-  { store: { keys, sealedContents } }: StampTools,
+  { store: { keys, sealedContents }, clock }: StampTools,
   { caller, requestId, paymentClaim, asked }: StampCommand,
   named: NamedStamp,
   begunAt: number,
@@ -95,23 +98,23 @@ async function itemOf(
   // Only a product may ask for a webhook.
   const callback =
     url !== undefined && product !== undefined && ({ url, sealed_storage_url: sealedUrlOf(named), product } satisfies Callback);
+  const sealed = content && {
+    contentId: await sealedContents.put(tokenId, sealContent(secret(), tokenId, content)),
+    secretSha256: digestOfSecret(secret()),
+    bytes: content.length,
+  };
   return {
     tokenId,
     imprint,
     tier,
     caller,
-    acceptedAt: begunAt,
+    // The transfer of content does not count as waiting.
+    acceptedAt: sealed ? clock() : begunAt,
     requestId,
     ...(metadata && { metadata: await encryptForStamp(keys, tokenId, metadata) }),
     ...(paymentClaim !== undefined && { paymentClaim }),
     ...(callback && { callback: await encryptForStamp(keys, tokenId, callback) }),
-    ...(content && {
-      sealed: {
-        contentId: await sealedContents.put(tokenId, sealContent(secret(), tokenId, content)),
-        secretSha256: digestOfSecret(secret()),
-        bytes: content.length,
-      },
-    }),
+    ...(sealed && { sealed }),
     ...(asked && { asked }),
   };
 }

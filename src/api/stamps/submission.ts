@@ -343,9 +343,9 @@ interface Deadline {
   leftMs(): number;
 }
 
-/** `spentMs`: the time that the request has spent before. */
-export function startDeadline({ config, clock }: ApiTools, spentMs = 0): Deadline {
-  const until = performance.now() + config.STAMP_WAIT_MS - spentMs;
+/** `spentMs`: the time that the request has spent before. `extraMs`: the time that its contents may be on their way to the store. */
+export function startDeadline({ config, clock }: ApiTools, spentMs = 0, extraMs = 0): Deadline {
+  const until = performance.now() + config.STAMP_WAIT_MS - spentMs + extraMs;
   return { begunAt: clock() - spentMs, leftMs: () => Math.max(0, until - performance.now()) };
 }
 

@@ -139,10 +139,10 @@ export const isOutOfSpace = (error: unknown): boolean =>
 const isBrokenPipe = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EPIPE';
 
 /** More than the limits of the driver for one operation together: 5 s to get a connection from the pool, 4 s to open it, 10 s of silence. */
-const longestMs = 20_000;
+export const longestMs = 20_000;
 
-/** Returns the maximum time for an operation with this many bytes, in milliseconds: `longestMs`, and one more second for each 128 KiB. */
-export const limitForBytes = (bytes: number): number => longestMs + Math.ceil(bytes / (128 * 1024)) * 1_000;
+/** How long these bytes may be on their way to the store, in milliseconds: one second for each 128 KiB, because its line may be slow. */
+export const transferMs = (bytes: number): number => Math.floor(bytes / (128 * 1024)) * 1_000;
 
 /** Error codes of a refused document: it is too large (BSONObjectTooLarge), a key is too long, or a validator refuses it. */
 const refusedDocumentCodes: readonly unknown[] = [10_334, 17_280, 121];
@@ -158,7 +158,7 @@ export const unavailable = (cause: unknown) =>
  * errors: DocumentDB's gateway returns them while its PostgreSQL is down, and they are never the caller's fault. An operation also fails after
  * `limitMs`, because mongodb 7.9 can wait forever for a destroyed socket.
  *
- * @param limitMs 20 s by default; for content, `limitForBytes` returns it
+ * @param limitMs 20 s by default
  */
 export async function inStore<T>(operation: () => Promise<T>, limitMs = longestMs): Promise<T> {
   try {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { type Db, GridFSBucket, ObjectId } from 'mongodb';
-import { createNote, inStore, limitForBytes, maxTimeMS } from './connection.ts';
+import { createNote, inStore, longestMs, maxTimeMS, transferMs } from './connection.ts';
 
 const chunkSizeBytes = 256 * 1024;
 /** The driver sends all chunks of one write in parallel, and gives up each after ten seconds. Two chunks arrive in time even on slow lines. */
@@ -58,7 +58,7 @@ export function createSealedContentStore(db: Db) {
         const upload = bucket.openUploadStream(tokenId, { metadata: { tokenId } });
         await pipeline(Readable.from(partsOf(bytes)), upload);
         return upload.id.toHexString();
-      }, limitForBytes(bytes.length)),
+      }, longestMs + transferMs(bytes.length)),
     /** Opens a content. Resolves to null if there is no content with this id. */
     open: async (contentId: string): Promise<StoredContent | null> => {
       const [file] = await inStore(() => bucket.find({ _id: new ObjectId(contentId) }).toArray());
