@@ -121,8 +121,8 @@ export function createClient(
 
 /** Whether two base URLs are the same, however they are written. */
 export function isSameService(one: string, other: string): boolean {
-  const [usual, given] = [one, other].map((url) => new URL(url).href.replace(/\/+$/, ''));
-  return usual === given;
+  const usual = (url: string) => new URL(url).href.replace(/\/+$/, '');
+  return usual(one) === usual(other);
 }
 
 /**

@@ -215,9 +215,6 @@ function errorWordsOf(what: LookedFor, { status }: ErrorFacts, { t }: Words): Er
         default:
           return [t('No such page'), `${t('There is nothing at this address.')} ${cut}`];
       }
-    case 403:
-      if (what === 'new_link') return [t('No mail can be sent'), t('The owner of this address has stopped the mails of this service.')];
-      return [t('This cannot be done')];
     case 405:
       return [t('Not possible here'), t('This address is for programs and cannot be opened like this.')];
     case 422: {
@@ -247,7 +244,9 @@ function errorWordsOf(what: LookedFor, { status }: ErrorFacts, { t }: Words): Er
         t('A part of this service does not work at the moment. Nothing was lost. Please come back a little later.'),
       ];
     default:
-      return status < 500 ? [t('This cannot be done')] : [t('Something went wrong on our side')];
+      if (what === 'new_link' && status === 403)
+        return [t('No mail can be sent'), t('The owner of this address has stopped the mails of this service.')];
+      return [status < 500 ? t('This cannot be done') : t('Something went wrong on our side')];
   }
 }
 

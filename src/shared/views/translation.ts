@@ -15,8 +15,8 @@ const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', 
 export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character]!);
 
 /**
- * Returns the functions that say a sentence in a language. The English sentence is the key of its translation in `views/words`, so the code can be read
- * without the catalogues. `{name}` stands for a value. In HTML, `**` makes words strong, and backticks make code.
+ * Returns the functions that say a sentence in a language. Code and templates have the English sentence, which is the key of its translation in
+ * `views/words`. In a sentence, `{name}` stands for the value of this name. In HTML, words between `**` are strong, and words between backticks are code.
  */
 export function translatorOf(language: Language) {
   const catalogue: Readonly<Record<string, string>> =
